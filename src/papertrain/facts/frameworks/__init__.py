@@ -1,0 +1,1 @@
+"""What each training framework accepts: one JSON file per framework and version, made by `extract` from its own source."""

@@ -1,0 +1,103 @@
+"""Frameworks by name and version. `framework("llamafactory")` is the newest that is on record."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from papertrain.core.values import Value
+
+HERE = Path(__file__).parent
+
+
+class Key(Value, kw_only=True):
+    """One key that a framework accepts. types: of int float bool str list dict any null."""
+
+    name: str
+    types: frozenset[str]
+    default: Any = None
+    choices: tuple[Any, ...] = ()
+
+
+class Framework(Value, kw_only=True):
+    """One framework at one version. `sections` groups keys as its own source does; `more` holds registries such as templates."""
+
+    name: str
+    version: str
+    made_by: str
+    built_on: dict[str, str]
+    sections: dict[str, dict[str, Key]]
+    more: dict[str, Any]
+
+    def keys(self, *sections: str) -> dict[str, Key]:
+        """The keys of some sections, of all without arguments."""
+        chosen = sections or tuple(self.sections)
+        return {name: key for s in chosen for name, key in self.sections.get(s, {}).items()}
+
+
+def release(version: str) -> tuple[int, ...]:
+    """`5.24.0` → (5, 24, 0), so that versions compare as numbers; local and pre-release parts are dropped."""
+    out = []
+    for part in version.split("+")[0].split("."):
+        digits = "".join(c for c in part[:4] if c.isdigit()) if part[:1].isdigit() else ""
+        if not digits:
+            break
+        out.append(int(digits))
+    return tuple(out)
+
+
+@lru_cache
+def versions(name: str) -> tuple[str, ...]:
+    """The versions of a framework that are on record, oldest first."""
+    return tuple(sorted((f.stem.removeprefix(name + "-") for f in HERE.glob(f"{name}-*.json")), key=release))
+
+
+@lru_cache
+def framework(name: str, version: str | None = None) -> Framework:
+    """The framework at the newest version on record that is not newer than `version` (the oldest where all are newer)."""
+    known = versions(name)
+    if not known:
+        raise KeyError(name)
+    fitting = [v for v in known if version is None or release(v) <= release(version)]
+    return _read(HERE / f"{name}-{fitting[-1] if fitting else known[0]}.json")
+
+
+@lru_cache
+def _read(path: Path) -> Framework:
+    raw = msgspec.json.decode(path.read_bytes())
+    sections = {
+        section: {name: _key(name, entry) for name, entry in keys.items()} for section, keys in raw.pop("sections").items()
+    }
+    return Framework(
+        name=raw.pop("framework"),
+        version=raw.pop("version"),
+        made_by=raw.pop("made_by"),
+        built_on=raw.pop("built_on"),
+        sections=sections,
+        more=raw,
+    )
+
+
+def _key(name: str, entry: list[Any]) -> Key:
+    types, default, *choices = entry
+    return Key(name=name, types=frozenset(types.split("|")), default=default, choices=tuple(choices[0]) if choices else ())
+
+
+def history(name: str, key: str, *sections: str) -> tuple[str | None, str | None]:
+    """(last version on record that knows the key, first one that does), or (None, None) where none does."""
+    knowing = [v for v in versions(name) if key in framework(name, v).keys(*sections)]
+    return (knowing[-1], knowing[0]) if knowing else (None, None)
+
+
+def chat_template(model: str) -> str | None:
+    """LLaMA-Factory's template of a model, by hub repository or by the end of a path. None: unknown, or a base model."""
+    return _templates().get(model.rstrip("/\\").replace("\\", "/").rpartition("/")[2].lower())
+
+
+@lru_cache
+def _templates() -> dict[str, str]:
+    models: dict[str, str | None] = framework("llamafactory").more["models"]
+    return {repo.rpartition("/")[2].lower(): template for repo, template in models.items() if template}
