@@ -9,7 +9,7 @@ from typing import Any, Literal
 from papertrain.core.values import AppliesTo, Effect, Level, Record, Source, Value
 
 
-class Signal(Record, kw_only=True):
+class Signal(Record, frozen=True, kw_only=True):
     """One number that a run printed. `step` is the optimizer step, `line` the 1-based line of `file`."""
 
     name: str
@@ -20,7 +20,7 @@ class Signal(Record, kw_only=True):
     epoch: float | None = None
 
 
-class Skipped(Record, kw_only=True):
+class Skipped(Record, frozen=True, kw_only=True):
     """A line that a reader could not use: counted and shown, never fatal."""
 
     file: str
@@ -28,7 +28,7 @@ class Skipped(Record, kw_only=True):
     why: str
 
 
-class Change(Record, kw_only=True):
+class Change(Record, frozen=True, kw_only=True):
     """One knob of a plan, or one key of a file, from old to new."""
 
     knob: str
@@ -37,7 +37,7 @@ class Change(Record, kw_only=True):
     file: str = ""
 
 
-class Fix(Record, kw_only=True):
+class Fix(Record, frozen=True, kw_only=True):
     """A proposed change. `patch` is a unified diff of the user's own file, or None where no file was given."""
 
     id: str = ""
@@ -50,7 +50,7 @@ class Fix(Record, kw_only=True):
     applies_to: tuple[AppliesTo, ...] = ()
 
 
-class Finding(Record, kw_only=True):
+class Finding(Record, frozen=True, kw_only=True):
     """One thing that a check or a monitor found."""
 
     rule: str
@@ -68,7 +68,7 @@ class Finding(Record, kw_only=True):
     applies_to: tuple[AppliesTo, ...] = ()
 
 
-class LogLine(Record, kw_only=True):
+class LogLine(Record, frozen=True, kw_only=True):
     """A quoted line: only what is really in the file."""
 
     file: str
@@ -76,12 +76,12 @@ class LogLine(Record, kw_only=True):
     text: str
 
 
-class RuledOut(Record, kw_only=True):
+class RuledOut(Record, frozen=True, kw_only=True):
     cls: str
     because: str
 
 
-class Diagnosis(Record, kw_only=True):
+class Diagnosis(Record, frozen=True, kw_only=True):
     """A cause with its evidence. `cls` is one of the failure names; JSON calls it `class`."""
 
     id: str
@@ -97,7 +97,7 @@ class Diagnosis(Record, kw_only=True):
     fixes: tuple[Fix, ...] = ()
 
 
-class Rule(Value, kw_only=True):
+class Rule(Value, frozen=True, kw_only=True):
     """One thing that can be wrong: its page, its `papertrain explain`, and its first two tests are read from it.
 
     check: what it does is up to the room (the monitor passes signals, `check` a config document, `diagnose` a log).

@@ -9,7 +9,7 @@ from papertrain.core.values import Record, Source
 ModelKind = Literal["causal", "encoder", "encoder-decoder", "vision", "speech", "multimodal"]
 
 
-class Linear(Record, kw_only=True):
+class Linear(Record, frozen=True, kw_only=True):
     """One kind of weight matrix, as often as the model has it.
 
     name: the module's own name (`q_proj`, `c_attn`, `gate_proj`), as LoRA targets name it.
@@ -34,7 +34,7 @@ class Linear(Record, kw_only=True):
         return self.active * (self.inputs * self.outputs + (self.outputs if self.bias else 0))
 
 
-class ModelSpec(Record, kw_only=True):
+class ModelSpec(Record, frozen=True, kw_only=True):
     """The shape of a model. Counts are parameters, exact where `exact` is true, else rough (`7B` alone).
 
     `linears` lists every weight matrix but the embeddings; the output head is there (place `head`) also when it is
@@ -75,7 +75,7 @@ class ModelSpec(Record, kw_only=True):
     notes: tuple[str, ...] = ()
 
 
-class Gpu(Record, kw_only=True):
+class Gpu(Record, frozen=True, kw_only=True):
     """One device as the driver shows it (an MI250X is two). Peaks are dense, with fp32 accumulation, FLOP/s.
 
     link_bytes_per_second: one direction, per device, to its neighbours in the node. `None` = no figure on record.
@@ -103,7 +103,7 @@ class Gpu(Record, kw_only=True):
         return self.peak_bf16_dense_flops is not None
 
 
-class Compute(Record, kw_only=True):
+class Compute(Record, frozen=True, kw_only=True):
     """The cards of one run. Host memory and disk are bytes per node; `None` = not stated, never assumed."""
 
     gpu: Gpu
@@ -119,7 +119,7 @@ class Compute(Record, kw_only=True):
         return self.gpus_per_node * self.nodes
 
 
-class LengthProfile(Record, kw_only=True):
+class LengthProfile(Record, frozen=True, kw_only=True):
     """Token counts of one example, after the template, before truncation."""
 
     mean: float
@@ -130,13 +130,13 @@ class LengthProfile(Record, kw_only=True):
     longest: int
 
 
-class BadRow(Record, kw_only=True):
+class BadRow(Record, frozen=True, kw_only=True):
     file: str
     line: int
     says: str
 
 
-class DatasetProfile(Record, kw_only=True):
+class DatasetProfile(Record, frozen=True, kw_only=True):
     """rows → examples → tokens → trainable tokens, counted once.
 
     `exact` is true when the model's own tokenizer and template were used; else tokens_low…tokens_high is the interval.

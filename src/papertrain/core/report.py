@@ -9,7 +9,7 @@ from papertrain.core.values import LEVELS, Level, Mode, Value, plain
 SCHEMA = "papertrain/1"
 
 
-class Report(Value, kw_only=True):
+class Report(Value, frozen=True, kw_only=True):
     """Result, explanation, action: the same through command line, page and tool server.
 
     data: what `--json` prints under `data`, JSON-ready. head, body, details: text shown before the result, between
@@ -33,7 +33,7 @@ class Report(Value, kw_only=True):
         """0, or 1 where a finding is at or above `fail_on` (error, warning, never)."""
         if fail_on == "never":
             return 0
-        return int(LEVELS.index(self.level) >= LEVELS.index(fail_on))  # type: ignore[arg-type]
+        return int(LEVELS.index(self.level) >= LEVELS.index(fail_on))
 
     def envelope(self) -> dict[str, Any]:
         """The one JSON document. Key order is part of the look, not of the contract."""

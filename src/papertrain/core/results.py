@@ -10,7 +10,7 @@ Status = Literal["verified", "reported", "typed", "missing"]
 """verified: recomputed here from raw outputs; reported: read from a results file; typed: by hand; missing: no value."""
 
 
-class Evidence(Record, kw_only=True):
+class Evidence(Record, frozen=True, kw_only=True):
     """One line of `evidence.jsonl`: where a measured number was read."""
 
     id: str
@@ -28,14 +28,14 @@ class Evidence(Record, kw_only=True):
     reason: str = ""
 
 
-class Interval(Record, kw_only=True):
+class Interval(Record, frozen=True, kw_only=True):
     low: float
     high: float
     level: float = 0.95
     method: str = ""
 
 
-class Metric(Record, kw_only=True):
+class Metric(Record, frozen=True, kw_only=True):
     """One score of one system on one data set, with how it was computed."""
 
     dataset: str
@@ -50,7 +50,7 @@ class Metric(Record, kw_only=True):
     reason: str = ""
 
 
-class Cell(Record, kw_only=True):
+class Cell(Record, frozen=True, kw_only=True):
     """One cell of the table. A missing one has value None, status `missing` and a reason; it is never filled in."""
 
     value: float | None
@@ -64,7 +64,7 @@ class Cell(Record, kw_only=True):
     ci: Interval | None = None
 
 
-class Column(Record, kw_only=True):
+class Column(Record, frozen=True, kw_only=True):
     dataset: str
     metric: str
     higher_is_better: bool = True
@@ -72,7 +72,7 @@ class Column(Record, kw_only=True):
     decimals: int = 1
 
 
-class ResultTable(Record, kw_only=True):
+class ResultTable(Record, frozen=True, kw_only=True):
     """methods × columns. `cells[row][column]`."""
 
     rows: tuple[str, ...]
@@ -82,7 +82,7 @@ class ResultTable(Record, kw_only=True):
     baseline: str | None = None
 
 
-class Test(Record, kw_only=True):
+class Test(Record, frozen=True, kw_only=True):
     """A comparison of two systems in one column; `refused` says why none could be made."""
 
     column: int

@@ -1,6 +1,6 @@
 """The message catalogue. English sentences are the keys; another language is one TOML file in `core/catalogues/`.
 
-    say("{n} errors in {files} files", n=2, files=3)
+say("{n} errors in {files} files", n=2, files=3)
 """
 
 from __future__ import annotations

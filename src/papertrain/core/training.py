@@ -10,7 +10,7 @@ from papertrain.core.models import Compute, DatasetProfile, ModelSpec
 from papertrain.core.values import Decision, Effect, Estimate, Record
 
 
-class Memory(Record, kw_only=True):
+class Memory(Record, frozen=True, kw_only=True):
     """Predicted peak of one device (and of the host, and the disk of the run), in bytes.
 
     allocated: torch's peak of live tensors; reserved: what its allocator holds; device: what nvidia-smi shows.
@@ -29,7 +29,7 @@ class Memory(Record, kw_only=True):
     basis: tuple[str, ...] = ()
 
 
-class Duration(Record, kw_only=True):
+class Duration(Record, frozen=True, kw_only=True):
     """Predicted time of one run, in seconds."""
 
     step_seconds: Estimate
@@ -38,7 +38,7 @@ class Duration(Record, kw_only=True):
     basis: str = ""
 
 
-class Alternative(Record, kw_only=True):
+class Alternative(Record, frozen=True, kw_only=True):
     """Another way to run. `changes` maps decision names to new values."""
 
     what: str
@@ -49,7 +49,7 @@ class Alternative(Record, kw_only=True):
     device_bytes: float | None = None
 
 
-class TrainingPlan(Record, kw_only=True):
+class TrainingPlan(Record, frozen=True, kw_only=True):
     """What `plan` derives and everything else reads. `plan.json` is this value."""
 
     schema: str = "papertrain-plan/1"

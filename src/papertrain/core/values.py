@@ -26,14 +26,14 @@ Mode = Literal["exploratory", "quick", "standard"]
 
 
 class Value(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """An immutable value. These two settings are inherited; kw_only is not: each class says it."""
+    """An immutable value. Both settings are inherited; kw_only is not, and type checkers want `frozen=True` said again."""
 
 
 class Record(Value, frozen=True, forbid_unknown_fields=False):
     """A value that is read back from files which others may write: keys it does not know are accepted."""
 
 
-class Source(Record, kw_only=True):
+class Source(Record, frozen=True, kw_only=True):
     """Where a number comes from.
 
     kind: how far to trust it; `assumed` is respectable, silence is not.
@@ -45,14 +45,14 @@ class Source(Record, kw_only=True):
     read_on: date | None = None
 
 
-class Contest(Record, kw_only=True):
+class Contest(Record, frozen=True, kw_only=True):
     """Evidence that disagrees with a decision."""
 
     ref: str
     says: str
 
 
-class Decision(Record, Generic[T], kw_only=True):
+class Decision(Record, Generic[T], frozen=True, kw_only=True):
     """One derived parameter with its reason. `rests_on` names the inputs and decisions it was derived from."""
 
     name: str
@@ -64,7 +64,7 @@ class Decision(Record, Generic[T], kw_only=True):
     contested_by: tuple[Contest, ...] = ()
 
 
-class Estimate(Record, kw_only=True):
+class Estimate(Record, frozen=True, kw_only=True):
     """A predicted quantity with its 90 % range, in base units (bytes, seconds, tokens per second).
 
     `value is None` means that it cannot be said; `unknown` then says why and `ask` how the user can supply it.
@@ -80,14 +80,14 @@ class Estimate(Record, kw_only=True):
     ask: str = ""
 
 
-class Unknown(Value, kw_only=True):
+class Unknown(Value, frozen=True, kw_only=True):
     """An honest gap: never 0, -1, inf or another GPU's number."""
 
     why: str
     ask: str
 
 
-class AppliesTo(Record, kw_only=True):
+class AppliesTo(Record, frozen=True, kw_only=True):
     """The exact content that a finding or a patch was made for."""
 
     file: str

@@ -1,0 +1,274 @@
+"""Reading with limits, and the one writer: atomic, locked, redacting, mindful of what a person edited.
+
+The writer remembers the digest of everything it wrote (`.papertrain/digests.json` in the place it writes to). What the
+tool wrote and nobody touched is rewritten; what a person edited is refused without `overwrite`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import difflib
+import fcntl
+import hashlib
+import json
+import os
+import secrets
+import stat
+import time
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath
+from types import TracebackType
+from typing import IO
+
+from papertrain.core.errors import PapertrainError, Refused
+from papertrain.core.redact import redact
+from papertrain.core.values import Value
+
+HIDDEN = ".papertrain"
+DIGESTS = f"{HIDDEN}/digests.json"
+TEXT_LIMIT = 50 * 2**20
+
+
+def sha256_file(path: Path) -> str:
+    """The SHA-256 of a file, read in pieces."""
+    digest = hashlib.sha256()
+    with path.open("rb") as f:
+        while piece := f.read(1 << 20):
+            digest.update(piece)
+    return digest.hexdigest()
+
+
+def sha256_text(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def regular_file(path: Path, what: str = "file") -> Path:
+    """The path, if it is a plain readable file. Raises PapertrainError: missing, a folder, a pipe, a device, unreadable."""
+    try:
+        mode = path.stat().st_mode
+    except OSError as error:
+        reason = "not found" if isinstance(error, FileNotFoundError) else (error.strerror or str(error)).lower()
+        raise PapertrainError(f"{what} {reason}", code="no-file", file=path) from None
+    except ValueError:
+        raise PapertrainError(f"{what} name is not valid: {str(path)!r}", code="no-file") from None
+    if not stat.S_ISREG(mode):
+        kind = "a folder" if stat.S_ISDIR(mode) else "not a regular file"
+        raise PapertrainError(f"{what} expected, this is {kind}", code="not-a-file", file=path)
+    if not os.access(path, os.R_OK):
+        raise PapertrainError(f"{what} cannot be read: permission denied", code="no-permission", file=path)
+    return path
+
+
+def read_text(path: Path, *, limit: int = TEXT_LIMIT, what: str = "file") -> str:
+    """A text file as UTF-8 (broken bytes replaced; a byte-order mark understood).
+
+    Raises PapertrainError where it is missing, no regular file, larger than `limit` bytes, or binary.
+    """
+    regular_file(path, what)
+    size = path.stat().st_size
+    if size > limit:
+        raise PapertrainError(
+            f"{what} has {size:,} bytes, more than the {limit:,} that are read", code="too-large", file=path
+        )
+    raw = path.read_bytes()
+    if raw.startswith((b"\xff\xfe", b"\xfe\xff")):
+        try:
+            return raw.decode("utf-16")
+        except UnicodeDecodeError:
+            raise PapertrainError(f"{what} starts as UTF-16 and does not go on so", code="binary", file=path) from None
+    if b"\x00" in raw[:8192]:
+        raise PapertrainError(f"{what} is binary, text was expected", code="binary", file=path)
+    return raw.removeprefix(b"\xef\xbb\xbf").decode("utf-8", "replace")
+
+
+def unified(old: str, new: str, name: str) -> str:
+    """A unified diff from old to new, or an empty text where they are the same."""
+    lines = difflib.unified_diff(old.splitlines(keepends=True), new.splitlines(keepends=True), f"a/{name}", f"b/{name}")
+    return "".join(line if line.endswith("\n") else line + "\n\\ No newline at end of file\n" for line in lines)
+
+
+class Written(Value, frozen=True, kw_only=True):
+    """One file of a write: new, changed, same, or kept (a person's edit, left alone)."""
+
+    path: str
+    kind: str
+    diff: str = ""
+    size: int = 0
+
+
+@contextlib.contextmanager
+def locked(root: Path, *, wait_seconds: float = 20.0) -> Iterator[None]:
+    """One writer at a time in this place. Raises Refused when another keeps it longer than that."""
+    folder = root / HIDDEN
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / "lock").open("a") as handle:
+        end = time.monotonic() + wait_seconds
+        while True:
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except OSError:
+                if time.monotonic() > end:
+                    raise Refused(
+                        f"another papertrain is writing to {root}: try again when it is done", code="locked"
+                    ) from None
+                time.sleep(0.05)
+        try:
+            yield
+        finally:
+            fcntl.flock(handle, fcntl.LOCK_UN)
+
+
+def write_atomic(path: Path, data: bytes, *, executable: bool = False) -> None:
+    """The old content or the new one, never a part: a temporary file beside it, synced, then renamed."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.{secrets.token_hex(4)}.tmp")
+    try:
+        with temporary.open("wb") as f:
+            f.write(data)
+            f.flush()
+            os.fsync(f.fileno())
+        if path.exists():
+            temporary.chmod(stat.S_IMODE(path.stat().st_mode))
+        if executable:
+            temporary.chmod(0o755)
+        temporary.replace(path)
+    except OSError as error:
+        raise PapertrainError(
+            f"cannot write: {(error.strerror or str(error)).lower()}", code="cannot-write", file=path
+        ) from None
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+class Writer:
+    """Stages files and writes them all at the end of the `with` block, or none.
+
+    root: the place the user named; nothing outside it is ever written, also through links. overwrite: replace files that
+    a person edited. dry_run: stage, compare, and write nothing. `changes` tells what happened, with diffs.
+    """
+
+    def __init__(self, root: Path, *, overwrite: bool = False, dry_run: bool = False) -> None:
+        self.root = Path(root)
+        self.overwrite = overwrite
+        self.dry_run = dry_run
+        self.changes: list[Written] = []
+        self._staged: dict[str, tuple[bytes, bool]] = {}
+        self._appended: dict[str, list[str]] = {}
+
+    def text(self, name: str, content: str, *, executable: bool = False) -> None:
+        """Stage a text file. Secrets are taken out; paths and hosts stay, since configs must run on this machine."""
+        self._staged[self._inside(name)] = (redact(content, terminal=True).encode(), executable)
+
+    def binary(self, name: str, content: bytes) -> None:
+        """Stage a binary file (a figure)."""
+        self._staged[self._inside(name)] = (content, False)
+
+    def append(self, name: str, line: str) -> None:
+        """Add one line to an append-only file (`evidence.jsonl`); earlier lines are never touched."""
+        self._appended.setdefault(self._inside(name), []).append(redact(line.rstrip("\n"), terminal=True) + "\n")
+
+    def __enter__(self) -> Writer:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is not None or not (self._staged or self._appended):
+            return
+        if self.dry_run:
+            self._compare(self._digests())
+            return
+        try:
+            self.root.mkdir(parents=True, exist_ok=True)
+            with locked(self.root):
+                self._write()
+        except OSError as error2:
+            raise PapertrainError(
+                f"cannot write here: {(error2.strerror or str(error2)).lower()}", code="cannot-write", file=self.root
+            ) from None
+
+    def _inside(self, name: str) -> str:
+        pure = PurePosixPath(name)
+        if pure.is_absolute() or ".." in pure.parts or not pure.parts:
+            raise Refused(
+                f"{name!r} leads out of {self.root}: nothing outside the named place is written", code="outside"
+            )
+        target = self.root / pure
+        root = self.root.resolve()
+        if not target.parent.resolve().is_relative_to(root) or (
+            target.is_symlink() and not target.resolve().is_relative_to(root)
+        ):
+            raise Refused(f"{name!r} is a link out of {self.root}: it is not followed", code="outside")
+        return str(pure)
+
+    def _digests(self) -> dict[str, str]:
+        try:
+            known = json.loads((self.root / DIGESTS).read_text("utf-8"))
+        except (OSError, ValueError):
+            return {}
+        return {k: v for k, v in known.items() if isinstance(v, str)} if isinstance(known, dict) else {}
+
+    def _compare(self, digests: dict[str, str]) -> None:
+        self.changes = []
+        for name, (data, _) in self._staged.items():
+            path = self.root / name
+            if not path.exists():
+                diff = "" if _binary(data) else unified("", data.decode(), name)
+                self.changes.append(Written(path=name, kind="new", diff=diff, size=len(data)))
+                continue
+            if path.is_dir():
+                raise PapertrainError("a folder stands where a file must be written", code="not-a-file", file=path)
+            old = path.read_bytes()
+            if old == data:
+                self.changes.append(Written(path=name, kind="same", size=len(data)))
+                continue
+            diff = "" if _binary(data) or _binary(old) else unified(old.decode("utf-8", "replace"), data.decode(), name)
+            edited = digests.get(name) != hashlib.sha256(old).hexdigest()
+            self.changes.append(Written(path=name, kind="edited" if edited else "changed", diff=diff, size=len(data)))
+
+    def _write(self) -> None:
+        digests = self._digests()
+        self._compare(digests)
+        edited = [c for c in self.changes if c.kind == "edited"]
+        if edited and not self.overwrite:
+            names = ", ".join(c.path for c in edited[:4]) + (f" and {len(edited) - 4} more" if len(edited) > 4 else "")
+            raise Refused(
+                f"edited since papertrain wrote it, so left alone: {names}; nothing was written",
+                code="edited-by-hand",
+                file=self.root / edited[0].path,
+                ask=["--dry-run shows the difference", "--overwrite replaces the edits", "or move the file away"],
+            )
+        for change in self.changes:
+            data, executable = self._staged[change.path]
+            if change.kind != "same":
+                write_atomic(self.root / change.path, data, executable=executable)
+            digests[change.path] = hashlib.sha256(data).hexdigest()
+        for name, lines in self._appended.items():
+            _append(self.root / name, "".join(lines))
+        if self._staged:
+            write_atomic(self.root / DIGESTS, (json.dumps(digests, indent=0, sort_keys=True) + "\n").encode())
+
+
+def _append(path: Path, text: str) -> None:
+    """Lines added whole: a torn last line of a killed run is closed first."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("ab+") as f:
+        f.seek(0, os.SEEK_END)
+        if f.tell():
+            f.seek(-1, os.SEEK_END)
+            if f.read(1) != b"\n":
+                text = "\n" + text
+        f.write(text.encode())
+        f.flush()
+        os.fsync(f.fileno())
+
+
+def _binary(data: bytes) -> bool:
+    return b"\x00" in data[:8192] or data[:4] == b"%PDF"
+
+
+def open_log(path: Path) -> IO[bytes]:
+    """A file that a run's output is written to, beside the writer: unbuffered and append-only."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return path.open("ab", buffering=0)

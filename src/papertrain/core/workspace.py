@@ -1,0 +1,286 @@
+"""The workspace is a study: methods × data sets × seeds. One run is a study of one, and needs no file for it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import tomllib
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+
+from papertrain.core.errors import PapertrainError, nearest
+from papertrain.core.files import HIDDEN, read_text
+from papertrain.core.training import TrainingPlan, read_plan
+from papertrain.core.values import Mode, Record
+
+STUDY = "study.toml"
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
+
+
+class Method(Record, frozen=True, kw_only=True):
+    """One system of the study. kind `train`: papertrain plans and launches it; `command`: a command of the user's.
+
+    command: with {data_train} {data_test} {seed} {out} filled in, it writes predictions into {out}.
+    """
+
+    name: str
+    kind: Literal["train", "command"] = "train"
+    command: str = ""
+    seeds: tuple[int, ...] | None = None
+    label: str = ""
+    trials: int | None = None
+
+
+class Data(Record, frozen=True, kw_only=True):
+    name: str
+    train: str | None = None
+    validation: str | None = None
+    test: str | None = None
+    metrics: tuple[str, ...] = ()
+    label: str = ""
+
+
+class Study(Record, frozen=True, kw_only=True):
+    """What `study.toml` says, or the study of one where there is none."""
+
+    name: str
+    methods: tuple[Method, ...]
+    datasets: tuple[Data, ...]
+    seeds: tuple[int, ...] = (42,)
+    ours: str | None = None
+    baselines: tuple[str, ...] = ()
+    mode: Mode | None = None
+    venue: str = ""
+    written: bool = False
+
+    def method(self, name: str) -> Method:
+        """Raises PapertrainError with the nearest name."""
+        return _named(name, {m.name: m for m in self.methods}, "method")
+
+    def data(self, name: str) -> Data:
+        return _named(name, {d.name: d for d in self.datasets}, "data set")
+
+
+class Run(Record, frozen=True, kw_only=True):
+    """One cell of the grid. state: missing (never started), running, done, failed, interrupted."""
+
+    id: str
+    method: str
+    data: str
+    seed: int
+    state: str = "missing"
+    because: str = ""
+
+
+def _named(name: str, known: dict[str, Any], what: str) -> Any:
+    if name not in known:
+        raise PapertrainError(
+            f"no {what} {name!r} in this study (it has {', '.join(known)})",
+            code="unknown-name",
+            nearest=nearest(name, known),
+        )
+    return known[name]
+
+
+class Workspace:
+    """A folder with a plan or a study in it."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = Path(root)
+
+    @classmethod
+    def open(cls, path: Path | str) -> Workspace:
+        """The workspace at that folder. Raises PapertrainError where it is missing or no workspace."""
+        root = Path(path)
+        if not root.exists():
+            raise PapertrainError(
+                "no such folder", code="no-workspace", file=root, command="papertrain plan MODEL --data FILE -o WORK"
+            )
+        if not root.is_dir():
+            raise PapertrainError("a workspace is a folder, this is a file", code="no-workspace", file=root)
+        if not cls.is_workspace(root):
+            raise PapertrainError(
+                "not a workspace: neither plans/ nor study.toml in it",
+                code="no-workspace",
+                file=root,
+                ask=["make one with `papertrain plan MODEL --data FILE -o WORK`"],
+                command=f"papertrain plan MODEL --data FILE -o {root}",
+            )
+        return cls(root)
+
+    @staticmethod
+    def is_workspace(path: Path) -> bool:
+        """Whether the folder holds a plan or a study."""
+        try:
+            return (path / STUDY).is_file() or any((path / "plans").glob("*/plan.json"))
+        except OSError:
+            return False
+
+    # ---- paths
+
+    def plan_path(self, method: str) -> Path:
+        return self.root / "plans" / method / "plan.json"
+
+    def run_path(self, run: str) -> Path:
+        return self.root / "runs" / run
+
+    def result_path(self, run: str) -> Path:
+        return self.root / "results" / run
+
+    # ---- the study
+
+    @property
+    def study(self) -> Study:
+        """`study.toml`, or the study of one. Raises PapertrainError with file and line for a broken one."""
+        file = self.root / STUDY
+        if not file.is_file():
+            return self._study_of_one()
+        try:
+            raw = tomllib.loads(read_text(file, limit=2**20))
+        except tomllib.TOMLDecodeError as error:
+            line = int(m[1]) if (m := re.search(r"line (\d+)", str(error))) else 0
+            raise PapertrainError(f"not valid TOML: {error}", code="not-toml", file=file, line=line) from None
+        return _read_study(raw, file)
+
+    def _study_of_one(self) -> Study:
+        methods = tuple(Method(name=p.parent.name) for p in sorted((self.root / "plans").glob("*/plan.json")))
+        plans = [self.plan(m.name) for m in methods]
+        name, path = "data", None
+        for plan in plans:
+            if plan.dataset is not None:
+                path = plan.dataset.path
+                name = re.sub(r"[^A-Za-z0-9_-]+", "-", Path(path).name.split(".")[0]).strip("-") or "data"
+        seeds = tuple(dict.fromkeys(plan.seed.value for plan in plans)) or (42,)
+        ours = methods[0].name if len(methods) == 1 else None
+        return Study(
+            name=self.root.name, methods=methods, datasets=(Data(name=name, train=path),), seeds=seeds, ours=ours
+        )
+
+    def methods(self) -> list[str]:
+        """Names of the methods that have a plan."""
+        return [p.parent.name for p in sorted((self.root / "plans").glob("*/plan.json"))]
+
+    def plan(self, method: str | None = None) -> TrainingPlan:
+        """The plan of a method (the only one, or ours, where none is named). Raises PapertrainError."""
+        if method is None:
+            known = self.methods()
+            study_ours = _ours(self.root)
+            method = study_ours if study_ours in known else known[0] if known else "ours"
+        file = self.plan_path(method)
+        if not file.is_file():
+            raise PapertrainError(f"no plan for method {method!r}", code="no-plan", file=file, nearest=nearest(method, self.methods()),
+                                  command=f"papertrain plan MODEL --data FILE --name {method} -o {self.root}")  # fmt: skip
+        try:
+            return read_plan(read_text(file, limit=5 * 2**20))
+        except msgspec.MsgspecError as error:
+            raise PapertrainError(f"not a plan that papertrain wrote: {error}", code="broken-plan", file=file) from None
+
+    def plan_digest(self, method: str) -> str:
+        """SHA-256 of the plan file as it stands: what a confirmation is bound to."""
+        return hashlib.sha256(self.plan_path(method).read_bytes()).hexdigest()
+
+    def grid(self) -> list[Run]:
+        """Every cell of the study with its state, in the order of the study."""
+        study = self.study
+        runs = []
+        for method in study.methods:
+            for data in study.datasets:
+                for seed in method.seeds if method.seeds is not None else study.seeds:
+                    state, because = self._state(run_id(method.name, data.name, seed))
+                    runs.append(
+                        Run(
+                            id=run_id(method.name, data.name, seed),
+                            method=method.name,
+                            data=data.name,
+                            seed=seed,
+                            state=state,
+                            because=because,
+                        )
+                    )
+        return runs
+
+    def _state(self, run: str) -> tuple[str, str]:
+        record = self.run_path(run) / "record.json"
+        if not record.is_file():
+            return "missing", "not started yet"
+        try:
+            content = json.loads(record.read_text("utf-8"))
+        except (OSError, ValueError):
+            return "failed", "its record.json cannot be read"
+        code = content.get("exit_code") if isinstance(content, dict) else None
+        if code == 0:
+            return "done", "finished with exit code 0"
+        if code is None:
+            pid = content.get("pid") if isinstance(content, dict) else None
+            alive = isinstance(pid, int) and Path(f"/proc/{pid}").exists()
+            return ("running", f"process {pid}") if alive else ("interrupted", "it never recorded an end")
+        return "failed", f"finished with exit code {code}"
+
+    # ---- small state of the tool itself
+
+    def state(self, name: str) -> dict[str, Any]:
+        """A JSON object that the tool keeps in `.papertrain/` (confirmations, inputs); empty where there is none."""
+        try:
+            content = json.loads((self.root / HIDDEN / name).read_text("utf-8"))
+        except (OSError, ValueError):
+            return {}
+        return content if isinstance(content, dict) else {}
+
+
+def run_id(method: str, data: str, seed: int) -> str:
+    return f"{method}.{data}.{seed}"
+
+
+def split_run_id(run: str) -> tuple[str, str, int]:
+    """`ours.reviews.1` → (ours, reviews, 1). Raises PapertrainError."""
+    parts = run.split(".")
+    if len(parts) != 3 or not parts[2].lstrip("-").isdigit():
+        raise PapertrainError(f"{run!r} is no run: runs are called <method>.<data>.<seed>", code="bad-run")
+    return parts[0], parts[1], int(parts[2])
+
+
+def _ours(root: Path) -> str | None:
+    try:
+        return str(tomllib.loads((root / STUDY).read_text("utf-8")).get("study", {}).get("ours"))
+    except (OSError, ValueError, AttributeError):
+        return None
+
+
+def _read_study(raw: dict[str, Any], file: Path) -> Study:
+    head = raw.get("study", {})
+    known = {"study", "methods", "datasets", "seeds", "sweeps"}
+    for key in raw:
+        if key not in known:
+            raise PapertrainError(f"unknown table [{key}]", code="unknown-key", file=file, nearest=nearest(key, known))
+    try:
+        methods = tuple(msgspec.convert({"name": k, **v}, Method) for k, v in raw.get("methods", {}).items())
+        datasets = tuple(msgspec.convert({"name": k, **v}, Data) for k, v in raw.get("datasets", {}).items())
+        study = msgspec.convert(
+            {
+                **head,
+                "name": head.get("name", file.parent.name),
+                "methods": methods,
+                "datasets": datasets,
+                "written": True,
+            },
+            Study,
+        )
+    except (msgspec.ValidationError, TypeError, AttributeError) as error:
+        raise PapertrainError(f"{error}", code="bad-study", file=file) from None
+    if not methods or not datasets:
+        raise PapertrainError(
+            "a study needs at least one [methods.NAME] and one [datasets.NAME]", code="bad-study", file=file
+        )
+    for name in [m.name for m in methods] + [d.name for d in datasets]:
+        if not NAME.fullmatch(name):
+            raise PapertrainError(
+                f"{name!r} cannot be a name: letters, digits, - and _ only (run ids are made of it)",
+                code="bad-study",
+                file=file,
+            )
+    for name in [study.ours or methods[0].name, *study.baselines]:
+        study.method(name)
+    return study
