@@ -1,0 +1,88 @@
+"""What each training stack really does with memory: one TOML per framework, every statement with its source.
+
+The physics (`plan.memory`) is the same for all; what differs is who upcasts, who keeps the logits, which kernels are
+fused, how shards are flattened. A stack without a file gets `unknown.toml`: a wider range that leans upwards.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from functools import lru_cache
+from pathlib import Path
+
+import msgspec
+
+from papertrain.core.values import Source, Value
+
+HERE = Path(__file__).parent
+
+
+class Profile(Value, kw_only=True):
+    """One framework.
+
+    names: words of a `framework` field that mean it; the longest match wins.
+    autocast, trainable_dtype: what happens where the row does not say (`weights` = the dtype of the weights).
+    full_trainable_dtype: dtype to which full fine-tuning raises 16-bit weights before the optimizer sees them.
+    norms: `python` (an upcast copy is kept for the backward pass) or `fused`.
+    logits: bytes alive per logit at the loss, by loss path, for a 16-bit head; `+fp32` variants for an fp32 head.
+    fused_layers_with: loss paths that come together with fused norm and MLP kernels (Liger as a whole).
+    reentrant: checkpointing through the reentrant autograd function.
+    untied_head, quantised_head: the output head is a matrix of its own; it is quantised like the rest.
+    dequantised_bytes: bytes per weight of the matrix that is being unpacked.
+    dropout_copies: adapters keep a dropped-out copy of their input.
+    flat_adapters: FSDP flattens frozen and trained weights together.
+    gathers_root: FSDP keeps embedding and head gathered between forward and backward.
+    optimizer: what it is where the row does not say.
+    offloads_activations: layer inputs of checkpointed layers go to host memory.
+    widen_up, widen_down: added to the 90 % range, as a share.
+    """
+
+    id: str
+    label: str
+    names: tuple[str, ...]
+    autocast: str = "none"
+    trainable_dtype: str = "fp32"
+    full_trainable_dtype: str = "weights"
+    norms: str = "python"
+    logits: dict[str, float] = {}
+    fused_layers_with: tuple[str, ...] = ()
+    reentrant: bool = True
+    untied_head: bool = False
+    quantised_head: bool = False
+    fused_qkv: bool = False
+    dequantised_bytes: float = 2.0
+    dropout_copies: bool = False
+    flat_adapters: bool = False
+    gathers_root: bool = True
+    fsdp_trains_in_fp32: bool = False
+    optimizer: str = "adamw"
+    checkpointing: str = "none"
+    offloads_activations: bool = False
+    known: bool = True
+    widen_up: float = 0.0
+    widen_down: float = 0.0
+    sources: dict[str, Source] = {}
+    notes: tuple[str, ...] = ()
+
+
+@lru_cache(maxsize=1)
+def profiles() -> dict[str, Profile]:
+    """Every profile on record, by id."""
+    found = {}
+    for file in sorted(HERE.glob("*.toml")):
+        table = tomllib.loads(file.read_text("utf-8"))
+        found[file.stem] = msgspec.convert({**table, "id": file.stem}, Profile)
+    return found
+
+
+@lru_cache(maxsize=4096)
+def find_profile(framework: str | None) -> Profile:
+    """The profile that a framework's name means; `unknown` for a name that none has, or for no name."""
+    words = " ".join(re.findall(r"[a-z0-9.]+", (framework or "").lower()))
+    best, length = profiles()["unknown"], 0
+    for profile in profiles().values():
+        for name in profile.names:
+            if len(name) > length and re.search(rf"(?<![a-z0-9]){re.escape(name)}(?![a-z0-9])", words):
+                best, length = profile, len(name)
+    return best

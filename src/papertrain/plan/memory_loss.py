@@ -1,0 +1,69 @@
+"""The logits: bytes alive per logit when the loss is computed, by what computes it."""
+
+from __future__ import annotations
+
+from papertrain.core.values import Value
+from papertrain.plan.memory_dtypes import Dtypes
+from papertrain.plan.setup import Setup
+
+
+class Loss(Value, kw_only=True):
+    """per_logit × vocabulary × tokens, + fixed. hidden: bytes per token of the last norm. cache: logits' buffers that
+    the allocator keeps, bytes per token."""
+
+    per_token: float
+    fixed: float
+    hidden: float
+    cache: float
+    fused_cache: bool
+
+    def logits(self, tokens: float) -> float:
+        return self.per_token * tokens + self.fixed
+
+
+def loss(s: Setup, d: Dtypes) -> Loss:
+    m, p = s.model, d.profile
+    h, vocab = float(m.hidden), float(m.vocab)
+    arch = m.architecture.lower()
+    path = s.loss or "full_logits"
+    full = not d.adapters
+    fp32_head = d.upcast or (d.compute == 4.0)
+    hidden = (4 * h + 4) if m.norm == "rmsnorm" and p.norms == "python" else d.stream * h + 8
+    if full or d.quantised is None:
+        hidden += d.stream * h if full else 0.0
+    head = next((x for x in m.linears if x.place == "head"), None)
+    if m.kind in ("encoder", "vision") or (head is not None and head.outputs != m.vocab):
+        width = float(head.outputs) if head is not None else 2.0
+        rows = 1.0 if m.kind == "encoder" and width == vocab else 0.0
+        return Loss(per_token=rows * width * 12, fixed=0.0, hidden=hidden, cache=0.0, fused_cache=False)
+    per, fixed = 0.0, 0.0
+    stated = p.logits.get(path + ("+full" if full and path + "+full" in p.logits else ""))
+    if path == "fused_linear_ce":
+        # a chunk of about tokens × width / vocabulary rows at a time; gradient of the hidden states; of the head if trained
+        per = 6.0 * h + d.stream * h
+        fixed = d.compute * vocab * h if full else 0.0
+    elif stated is not None:
+        per = stated * vocab
+    elif path == "fused_ce":
+        per = (3.0 * d.compute if _native(arch) else 8.0) * vocab
+    elif path in ("chunked_ce", "chunked_linear_ce"):
+        per = (4.5 if s.compiled else 7.5) * vocab if path == "chunked_ce" else (8.0 if full else 4.0) * vocab
+    elif _native(arch):
+        per = 4.0 * d.compute * vocab
+    elif "qwenlm" in arch:
+        per = (8.0 if d.engine == "deepspeed" else 12.0) * vocab
+    elif "granite" in arch:
+        per = 12.0 * vocab
+    else:
+        per = (16.0 if fp32_head and not d.autocast else 14.0) * vocab
+        if d.upcast:
+            per = 16.0 * vocab
+    if p.quantised_head and d.quantised is not None:
+        fixed += 4.0 * vocab * h
+    cache = 0.0 if path in ("fused_linear_ce", "chunked_linear_ce") else (8.0 if path == "fused_ce" else 4.0) * vocab
+    return Loss(per_token=per, fixed=fixed, hidden=hidden, cache=cache, fused_cache=path == "fused_ce")
+
+
+def _native(arch: str) -> bool:
+    """GPT-2 and its descendants compute the loss in the dtype of the logits."""
+    return "gpt2" in arch or "bigcode" in arch

@@ -1,0 +1,91 @@
+"""From live tensors to what the allocator holds and the driver shows, and how wide to say it.
+
+The coefficients are fitted (bench/memory.py, one group left out at a time); they describe a cache that depends on
+history and room, so a closed form cannot be exact here.
+"""
+
+from __future__ import annotations
+
+from papertrain.core.training import Memory
+from papertrain.core.values import Value
+from papertrain.plan.memory_dtypes import Dtypes
+from papertrain.plan.memory_layer import Layer
+from papertrain.plan.memory_loss import Loss
+from papertrain.plan.memory_state import State
+from papertrain.plan.setup import Fits, Setup
+
+GIB = 2.0**30
+
+
+class Cache(Value, kw_only=True):
+    """Share of freed buffers that stay in the allocator's cache, and what the driver adds."""
+
+    logits: float = 0.21
+    fused_logits: float = 0.72
+    mlp: float = 0.39
+    fsdp_layer: float = 0.30
+    step: float = 0.58
+    step_fsdp: float = 0.80
+    rounding: float = 0.04
+    several: float = 0.3 * GIB
+    context: float = 1.70 * GIB
+    context_several: float = 0.83 * GIB
+
+
+CACHE = Cache()
+
+
+class Ranges(Value, kw_only=True):
+    allocated_down: float
+    allocated_up: float
+    reserved_down: float
+    reserved_up: float
+    device_down: float
+    device_up: float
+    basis: tuple[str, ...]
+
+
+def ranges(s: Setup, d: Dtypes) -> Ranges:
+    p = d.profile
+    up, down = p.widen_up, p.widen_down
+    if not s.model.exact:
+        up, down = up + 0.25, down + 0.25
+    return Ranges(
+        allocated_down=0.06 + down, allocated_up=0.07 + up, reserved_down=0.11 + down, reserved_up=0.16 + up,
+        device_down=0.20 + down, device_up=0.20 + up, basis=(f"profile {p.id}: {p.label}",),
+    )  # fmt: skip
+
+
+def meters(
+    g: Ranges, s: Setup, d: Dtypes, st: State, allocated: float, at_loss: float, backward: float, step: float, tokens: float,
+    lay: Layer, lo: Loss, live: float, extra: float, cache: Cache = CACHE,
+) -> tuple[float, float, float]:
+    """Reserved bytes, device bytes, and the context among them."""
+    several = s.n_gpus > 1
+    fsdp = d.engine == "fsdp"
+    mlp = lay.mlp * tokens
+    a = at_loss + (cache.fused_logits if lo.fused_cache else cache.logits) * lo.cache * tokens + 4 * cache.mlp * mlp
+    b = backward + 2 * cache.mlp * mlp + (cache.fsdp_layer * (live + extra) if fsdp else 0.0)
+    x = st.step_temporary if not d.adapters else 0.0
+    reserved = max(a, b, step) + (cache.step + (cache.step_fsdp if fsdp else 0.0)) * x
+    reserved = reserved * (1 + cache.rounding) + (cache.several if several else 0.0)
+    context = cache.context + (cache.context_several if several else 0.0)
+    room = None if s.gpu is None else 0.97 * s.gpu.memory_bytes
+    device = reserved + context + st.paged
+    if room is not None and device > room:
+        if allocated + context > room:
+            return max(reserved * 0 + allocated * (1 + cache.rounding), allocated), allocated * (1 + cache.rounding) + context, context
+        device = (allocated + GIB + room) / 2 if allocated + GIB < room else room
+        reserved = max(allocated, min(reserved, device - context / 2))
+    return reserved, device, context
+
+
+def verdict(room: int, memory: Memory) -> Fits:
+    live, held = memory.allocated_bytes, memory.device_bytes
+    context = memory.components.get("context", 0.0)
+    need = (live.value or 0.0) + min(context, 0.7 * GIB)
+    if need > 0.98 * room:
+        return "no"
+    if (held.high or 0.0) <= room:
+        return "yes"
+    return "tight"
