@@ -7,7 +7,7 @@ import json
 import re
 import tomllib
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import msgspec
 
@@ -15,6 +15,8 @@ from papertrain.core.errors import PapertrainError, nearest
 from papertrain.core.files import HIDDEN, read_text
 from papertrain.core.training import TrainingPlan, read_plan
 from papertrain.core.values import Mode, Record
+
+T = TypeVar("T")
 
 STUDY = "study.toml"
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
@@ -75,7 +77,7 @@ class Run(Record, frozen=True, kw_only=True):
     because: str = ""
 
 
-def _named(name: str, known: dict[str, Any], what: str) -> Any:
+def _named(name: str, known: dict[str, T], what: str) -> T:
     if name not in known:
         raise PapertrainError(
             f"no {what} {name!r} in this study (it has {', '.join(known)})",

