@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Mapping
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -57,7 +57,7 @@ def gpu_ids() -> tuple[str, ...]:
     return tuple(sorted(f.stem for f in GPUS.glob("*.toml")))
 
 
-@lru_cache(maxsize=None)
+@cache
 def card(id: str) -> Card:
     if id == "cpu":
         from papertrain.facts.processor import processor
@@ -65,7 +65,10 @@ def card(id: str) -> Card:
         return Card(gpu=processor(), aliases=("cpu",))
     if id not in gpu_ids():
         raise PapertrainError(
-            f"no device {id!r} on record", code="unknown-gpu", nearest=nearest(id, gpu_ids()), ask=["one TOML in facts/gpus/"]
+            f"no device {id!r} on record",
+            code="unknown-gpu",
+            nearest=nearest(id, gpu_ids()),
+            ask=["one TOML in facts/gpus/"],
         )
     return read_card(GPUS / f"{id}.toml")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from functools import lru_cache
+from pathlib import Path
 
 from papertrain.core.models import Gpu
 from papertrain.core.values import Source
@@ -22,7 +23,7 @@ def host_memory_bytes() -> int | None:
 def _cgroup_limit() -> int | None:
     for file in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
         try:
-            with open(file) as f:
+            with Path(file).open() as f:
                 text = f.read(40).strip()
         except OSError:
             continue
@@ -36,8 +37,15 @@ def _cgroup_limit() -> int | None:
 def processor() -> Gpu:
     """One device whose memory is the host's. No peak is claimed: a processor's speed differs too much to be on record."""
     memory = host_memory_bytes()
-    note = "memory is this machine's own" if memory else "this system does not say how much memory it has: 8 GiB is assumed"
-    read = Source(kind="measured" if memory else "assumed", ref="os.sysconf SC_PHYS_PAGES" if memory else "no figure from the system")
+    note = (
+        "memory is this machine's own"
+        if memory
+        else "this system does not say how much memory it has: 8 GiB is assumed"
+    )
+    read = Source(
+        kind="measured" if memory else "assumed",
+        ref="os.sysconf SC_PHYS_PAGES" if memory else "no figure from the system",
+    )
     return Gpu(
         id="cpu",
         label="CPU",
