@@ -72,33 +72,32 @@ def peak(r: Recipe, batch: int, length: int) -> Peak:
         if s.offload == "activations":
             kept = 2 * per_layer / tp
     extra = (lay.extra + lay.extra_per_position * span) * tokens / tp
+    extra_last = (lay.extra_last + lay.extra_per_position * span) * tokens / tp
     always = st.weights + st.optimizer
     accumulating = st.gradients if (s.gradient_accumulation_steps or 1) > 1 or d.engine == "deepspeed" and not d.adapters else 0.0
     final = lo.hidden * tokens + d.stream * h * tokens
     logits = lo.logits(tokens)
     full = not d.adapters
-    first_gradients = st.gathered_gradients / 2 if d.engine == "fsdp" and full else 0.0
+    first_gradients = st.gathered_gradients if d.engine == "fsdp" and full else 0.0
     if full and d.engine == "torch":
         first_gradients = st.layer_gradients + st.root_gradients
     tripled = 2 * kept if s.sharding == "fsdp1" and d.adapters and checkpointing == "full" and d.profile.reentrant else 0.0
-    at_loss = always + st.autocast_copy + kept + final + logits + st.gathered + accumulating
+    at_loss = always + st.autocast_copy + kept + final + logits + st.root + accumulating
     first = always + st.autocast_copy + kept + live + extra + st.dequantised + st.gathered + max(first_gradients, accumulating)
     left = boundary + live if checkpointing != "none" else per_layer / tp
-    last = always + st.gradients + left + extra / 2 + st.dequantised + st.gathered + (st.gathered_gradients if full else 0.0) + tripled
-    if checkpointing == "none":
-        last -= 0.0
+    last = always + st.gradients + left + extra_last + st.dequantised + st.gathered_last + st.late_gradients + tripled
     step = st.weights + st.optimizer + st.gradients + st.step_temporary
     phases = {"load": st.weights, "forward": at_loss, "backward": max(first, last), "optimizer_step": step, "save": always}
     phase = max(phases, key=phases.__getitem__)
     parts = {"weights": st.weights, "gradients": 0.0, "optimizer": st.optimizer, "activations": 0.0, "logits": 0.0, "temporary": 0.0}
     if phase == "forward":
-        parts |= {"gradients": accumulating, "activations": kept + final, "logits": logits, "temporary": st.gathered + st.autocast_copy}
+        parts |= {"gradients": accumulating, "activations": kept + final, "logits": logits, "temporary": st.root + st.autocast_copy}
     elif phase == "backward" and first >= last:
         parts |= {"gradients": max(first_gradients, accumulating), "activations": kept + live,
                   "temporary": extra + st.dequantised + st.gathered + st.autocast_copy}  # fmt: skip
     elif phase == "backward":
-        grads = st.gradients + (st.gathered_gradients if full else 0.0)
-        parts |= {"gradients": grads, "activations": left + tripled, "temporary": extra / 2 + st.dequantised + st.gathered}
+        grads = st.gradients + st.late_gradients
+        parts |= {"gradients": grads, "activations": left + tripled, "temporary": extra_last + st.dequantised + st.gathered_last}
     else:
         parts |= {"gradients": st.gradients, "temporary": st.step_temporary}
     allocated = phases[phase]

@@ -59,7 +59,8 @@ def resolve(s: Setup) -> Dtypes:
     else:
         raised = p.full_trainable_dtype == "fp32" and s.sharding not in ("zero3", *FSDP)
         t = 4.0 if raised else w
-    upcast = quantised is not None and s.upcast is not False and (s.upcast is True or _prepares(p)) and engine == "torch"
+    bnb = s.quantization is None or str(s.quantization).startswith(("nf4", "fp4", "int8"))
+    upcast = quantised is not None and engine == "torch" and (s.upcast is True or (s.upcast is None and bnb and _prepares(p)))
     if engine == "deepspeed":
         # DeepSpeed casts the module itself; there is no autocast region, whatever the flag says.
         half = w if s.autocast == "none" and w == 4.0 and s.weights_dtype == "fp32" and not cast else 2.0

@@ -26,6 +26,7 @@ class Layer(Value, kw_only=True):
     kept: float
     kept_per_position: float
     extra: float
+    extra_last: float
     extra_per_position: float
     mlp: float
     selective: float
@@ -68,7 +69,8 @@ def layer(s: Setup, d: Dtypes) -> Layer:
 
     # norms
     norms = 4 if "gemma2" in arch or "gemma3" in arch else 1 if any(w in arch for w in PARALLEL) else 2
-    python_norm = m.norm == "rmsnorm" and p.norms == "python" and not liger
+    packed = liger or s.loss in p.fused_norms_with
+    python_norm = m.norm == "rmsnorm" and p.norms == "python" and not (packed and full)
     norm = (4 * h + 4 + (stream * h if full else 0.0)) if python_norm else stream * h + 8
     kept = norms * norm
     if "qwen3" in arch or "gemma3" in arch or "olmo2" in arch:
@@ -111,7 +113,7 @@ def layer(s: Setup, d: Dtypes) -> Layer:
         kept += c * widths / max(1, m.layers) + h
     if d.adapters and s.lora_rank:
         kept += d.compute * s.lora_rank * len(names)
-    if s.compiled:
+    if s.compiled and stream == c:
         kept = c * (3 * h + 2 * q + 2 * k + 3 * mid) + 4 * a if full else c * (2 * h + 2 * q + 2 * k + 2 * mid) + 4 * a
         if full and not gated:
             kept = c * (3 * h + 2 * q + 2 * k + 2 * mid) + 4 * a
@@ -119,5 +121,6 @@ def layer(s: Setup, d: Dtypes) -> Layer:
     wide = (1.0 if liger else 2.0 if gated else 1.0) if full else (1.0 if liger else 3.0 if gated else 2.0)
     extra = 3 * stream * h + out * f * wide * (routed / m.experts if m.experts else 1.0)
     extra_pp = 6.0 * a if s.attention == "eager" else 0.0
+    last = extra - (out * f if packed and not full and not liger and gated else 0.0)
     selective = c * (2 * q + k + f + h) + stream * h
-    return Layer(kept=kept, kept_per_position=per_position, extra=extra, extra_per_position=extra_pp, mlp=out * f, selective=selective)
+    return Layer(kept=kept, kept_per_position=per_position, extra=extra, extra_per_position=extra_pp, extra_last=last, mlp=out * f, selective=selective)

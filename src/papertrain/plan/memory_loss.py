@@ -28,7 +28,8 @@ def loss(s: Setup, d: Dtypes) -> Loss:
     path = s.loss or "full_logits"
     full = not d.adapters
     fp32_head = d.upcast or (d.compute == 4.0)
-    hidden = (4 * h + 4) if m.norm == "rmsnorm" and p.norms == "python" else d.stream * h + 8
+    packed = path in p.fused_norms_with or path in p.fused_layers_with
+    hidden = (4 * h + 4) if m.norm == "rmsnorm" and p.norms == "python" and not packed else d.stream * h + 8
     if full or d.quantised is None:
         hidden += d.stream * h if full else 0.0
     head = next((x for x in m.linears if x.place == "head"), None)
@@ -55,9 +56,8 @@ def loss(s: Setup, d: Dtypes) -> Loss:
     elif "granite" in arch:
         per = 12.0 * vocab
     else:
-        per = (16.0 if fp32_head and not d.autocast else 14.0) * vocab
-        if d.upcast:
-            per = 16.0 * vocab
+        held = 16.0 if fp32_head and (not d.autocast or not p.casts_outputs) else 14.0
+        per = held * vocab
     if p.quantised_head and d.quantised is not None:
         fixed += 4.0 * vocab * h
     cache = 0.0 if path in ("fused_linear_ce", "chunked_linear_ce") else (8.0 if path == "fused_ce" else 4.0) * vocab

@@ -57,8 +57,11 @@ class State(Value, kw_only=True):
     optimizer: float
     paged: float
     step_temporary: float
+    root: float
     gathered: float
+    gathered_last: float
     gathered_gradients: float
+    late_gradients: float
     autocast_copy: float
     dequantised: float
     largest_matrix: float
@@ -140,22 +143,27 @@ def state(s: Setup, d: Dtypes) -> State:
     layers = max(1, m.layers)
     layer_bytes = (linear + rest) / layers * (d.quantised if d.quantised is not None else min(d.weights, d.compute))
     root_bytes = table * min(d.table, d.compute)
-    gathered = gathered_gradients = 0.0
+    root = gathered = gathered_last = gathered_gradients = late = 0.0
     if fsdp:
-        gathered = (root_bytes if p.gathers_root else 0.0) + 2 * layer_bytes
+        root = root_bytes if p.gathers_root else 0.0
+        gathered, gathered_last = root + 2 * layer_bytes, root + layer_bytes
         if not d.adapters:
-            gathered_gradients = d.compute * (2 * (linear + rest) / layers + table)
+            # first: one layer and the head; last: one layer and the root, whose own shard is not there yet
+            gathered_gradients = d.compute * ((linear + rest) / layers + table / 2)
+            late = d.compute * ((linear + rest) / layers + table) - t * table / n
         weights, extra = weights / n, extra / n
     elif s.sharding == "zero3":
         per_weight = d.quantised if d.quantised is not None else d.weights
         gathered = min(LIVE_PARAMETERS * 2, linear * per_weight) + root_bytes + 2 * min(BUCKET, trainable)
+        root = gathered_last = gathered
         if not d.adapters:
-            gathered_gradients = d.compute * table
+            gathered_gradients = late = d.compute * table
         weights, extra = weights / n, extra / n
     elif zero:
         gathered = 2 * min(BUCKET, trainable) * (2 if n > 1 else 1)
+        root = gathered_last = gathered
     elif s.sharding == "ddp" and n > 1:
-        gathered = t * trainable
+        root = gathered = gathered_last = t * trainable
     if fsdp or s.sharding in ("zero2", "zero3"):
         gradients /= n
     optimizer, temporary, paged = optimizer / shared, temporary / shared, paged / shared
@@ -174,8 +182,8 @@ def state(s: Setup, d: Dtypes) -> State:
         dequantised = p.dequantised_bytes * largest
     return State(
         trainable=trainable, linear_weights=linear, table_weights=table, weights=(weights + extra) / tp, gradients=gradients / tp,
-        optimizer=optimizer / tp, paged=paged / tp, step_temporary=temporary / tp, gathered=gathered / tp,
-        gathered_gradients=gathered_gradients / tp, autocast_copy=copy / tp, dequantised=dequantised / tp, largest_matrix=largest / tp,
+        optimizer=optimizer / tp, paged=paged / tp, step_temporary=temporary / tp, root=root / tp,
+        gathered=gathered / tp, gathered_last=gathered_last / tp, gathered_gradients=gathered_gradients / tp, late_gradients=late / tp, autocast_copy=copy / tp, dequantised=dequantised / tp, largest_matrix=largest / tp,
         layer_gradients=(linear + rest) / layers * t / tp, root_gradients=table * t / tp,
     )  # fmt: skip
 

@@ -27,6 +27,8 @@ class Profile(Value, kw_only=True):
     norms: `python` (an upcast copy is kept for the backward pass) or `fused`.
     logits: bytes alive per logit at the loss, by loss path, for a 16-bit head; `+fp32` variants for an fp32 head.
     fused_layers_with: loss paths that come together with fused norm and MLP kernels (Liger as a whole).
+    fused_norms_with: loss paths that come with fused norms only (kernel packs leave a frozen MLP alone).
+    casts_outputs: the loop drops the model's outputs before the backward pass, so that an fp32 head costs nothing more.
     reentrant: checkpointing through the reentrant autograd function.
     untied_head, quantised_head: the output head is a matrix of its own; it is quantised like the rest.
     dequantised_bytes: bytes per weight of the matrix that is being unpacked.
@@ -47,6 +49,8 @@ class Profile(Value, kw_only=True):
     norms: str = "python"
     logits: dict[str, float] = {}
     fused_layers_with: tuple[str, ...] = ()
+    fused_norms_with: tuple[str, ...] = ("fused_ce", "fused_linear_ce")
+    casts_outputs: bool = False
     reentrant: bool = True
     untied_head: bool = False
     quantised_head: bool = False
