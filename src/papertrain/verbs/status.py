@@ -5,20 +5,75 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-from papertrain.core.params import Arg
+from papertrain.core.params import Arg, ModeArg
 from papertrain.core.report import Report
+from papertrain.core.texts import say
+from papertrain.core.values import plain
+from papertrain.core.workspace import Workspace
+
+MARKS = {"done": "✓", "unconfirmed": "?", "stale": "~", "missing": "·"}
 
 
 def status(
     work: Annotated[Path, Arg("the workspace", "WORK")],
     *,
-    confirm: Annotated[str | None, Arg("confirm a step: `derive` confirms the plan as it stands", "STEP")] = None,
+    confirm: Annotated[str | None, Arg("confirm a step: `derive` confirms every plan as it stands now", "STEP")] = None,
+    mode: ModeArg = None,
 ) -> Report:
     """Show what is done, what is missing or stale, and the next command.
 
-    papertrain status work
-    papertrain status work --confirm derive
-    """
-    from papertrain.core.errors import PapertrainError
+    Each of the six steps has a state (done, unconfirmed, missing, stale) with its reason; below it the grid of the
+    study's runs and the method's done-when list.
 
-    raise PapertrainError("soon")
+    papertrain status work
+    papertrain status work --confirm derive        you read the plan and stand by it; recorded with its digest and time
+    """
+    from papertrain.core.gate import decide_mode
+    from papertrain.evidence.checklist import done_when, steps
+
+    space = Workspace.open(work)
+    said = _confirm(space, confirm) if confirm is not None else ""
+    found, conditions, grid = steps(space), done_when(space), space.grid()
+    first = next((s for s in found if s.state != "done"), None)
+    done = sum(s.state == "done" for s in found)
+    width = max(len(s.name) for s in found)
+    body = [f"  {MARKS[s.state]} {s.step} {s.name:<{width}}  {s.state:<11} {s.because}" for s in found]
+    if grid:
+        body += ["", *_grid_lines([(r.id, r.state, r.because) for r in grid])]
+    details = ["", *(f"  [{'x' if c.met else ' '}] {c.text}: {c.because}" for c in conditions)]
+    return Report(
+        verb="status",
+        mode=decide_mode(mode, work),
+        result=(said + " " if said else "") + say("{done} of {all} steps done", done=done, all=len(found)),
+        body="\n".join(body),
+        details="\n".join(details),
+        explanation=say("{name}: {because}", name=first.name, because=first.because)
+        if first
+        else say("every step is done"),
+        action=first.next if first else None,
+        data={
+            "steps": plain(found),
+            "grid": [{"run": r.id, "state": r.state, "because": r.because} for r in grid],
+            "done_when": plain(conditions),
+        },
+    )
+
+
+def _confirm(space: Workspace, step: str) -> str:
+    from papertrain.core.errors import PapertrainError
+    from papertrain.core.gate import confirm
+
+    if step != "derive":
+        raise PapertrainError(f"no step {step!r} waits for a confirmation", code="unknown-step", nearest="derive")
+    methods = space.methods()
+    if not methods:
+        raise PapertrainError("no plan to confirm", code="no-plan", file=space.root)
+    for method in methods:
+        confirm(space, method)
+    return say("Confirmed: the plan of {methods}.", methods=", ".join(methods))
+
+
+def _grid_lines(rows: list[tuple[str, str, str]]) -> list[str]:
+    width = max(len(r[0]) for r in rows)
+    lines = [f"  {run:<{width}}  {state:<11} {because}" for run, state, because in rows[:20]]
+    return lines if len(rows) <= 20 else [*lines, f"  … {len(rows) - 20} more"]

@@ -1,0 +1,164 @@
+"""The package: what can be shown, with a digest for every file, and nothing private in it."""
+
+from __future__ import annotations
+
+import json
+import re
+import zipfile
+from collections.abc import Iterable
+from pathlib import Path
+
+from papertrain.core.errors import PapertrainError
+from papertrain.core.files import HIDDEN, sha256_file
+from papertrain.core.redact import redact
+from papertrain.core.values import Value
+from papertrain.core.workspace import Workspace
+
+WEIGHTS = {".safetensors", ".pt", ".pth", ".bin", ".gguf", ".npz", ".ckpt", ".distcp"}
+LARGEST = 20 * 2**20
+TOP = ("study.toml", "commands.md", "commands.sh", "monitoring.md", "evidence.jsonl")
+FOLDERS = ("plans", "configs", "runs", "results", "tables", "figures")
+TEXT = {".md", ".txt", ".json", ".jsonl", ".yaml", ".yml", ".toml", ".py", ".sh", ".csv", ".tsv", ".tex", ".log", ".patch", ".sbatch", ".svg", ".jinja", ""}  # fmt: skip
+
+
+class Packed(Value, frozen=True, kw_only=True):
+    """One file of the bundle. `source_sha256` is the workspace's file, before anything private was taken out."""
+
+    name: str
+    data: bytes
+    source_sha256: str | None
+
+
+class Left(Value, frozen=True, kw_only=True):
+    """A file that stays behind, and why."""
+
+    name: str
+    why: str
+
+
+def collect(work: Workspace, *, anonymous: Iterable[re.Pattern[str]] = ()) -> tuple[list[Packed], list[Left]]:
+    """Every file of the method's list, redacted, in the order of its name; and what is left out with the reason."""
+    packed, left = [], []
+    for path in _candidates(work.root):
+        name = path.relative_to(work.root).as_posix()
+        if path.is_symlink() and not path.resolve().is_relative_to(work.root.resolve()):
+            left.append(Left(name=name, why="a link out of the workspace"))
+        elif path.suffix in WEIGHTS or "checkpoint-" in name:
+            left.append(
+                Left(
+                    name=name, why="weights and optimizer states are not packed; the record says how to make them again"
+                )
+            )
+        elif path.stat().st_size > LARGEST:
+            left.append(Left(name=name, why=f"larger than {LARGEST // 2**20} MiB"))
+        else:
+            raw = path.read_bytes()
+            packed.append(Packed(name=name, data=_clean(path, raw, anonymous), source_sha256=sha256_file(path)))
+    return packed, _fold(left)
+
+
+def _candidates(root: Path) -> list[Path]:
+    found = [root / name for name in TOP if (root / name).is_file()]
+    for folder in FOLDERS:
+        found += [
+            p
+            for p in sorted((root / folder).rglob("*"))
+            if p.is_file() and HIDDEN not in p.parts and "__pycache__" not in p.parts
+        ]
+    return found
+
+
+def _clean(path: Path, raw: bytes, anonymous: Iterable[re.Pattern[str]]) -> bytes:
+    if path.suffix not in TEXT or b"\x00" in raw[:8192]:
+        return raw
+    return redact(raw.decode("utf-8", "replace"), extra=anonymous).encode()
+
+
+def _fold(left: list[Left]) -> list[Left]:
+    """One line per checkpoint folder instead of one per file in it."""
+    folded: dict[str, Left] = {}
+    for item in left:
+        m = re.match(r"(.*?checkpoint-[^/]+)/", item.name)
+        folded.setdefault(m[1] + "/" if m else item.name, Left(name=m[1] + "/" if m else item.name, why=item.why))
+    return list(folded.values())
+
+
+def manifest(files: list[Packed], *, complete: bool, missing: list[str], left: list[Left], version: str) -> str:
+    """`MANIFEST.json`: the same workspace gives the same bytes."""
+    import hashlib
+
+    entries = {}
+    for f in sorted(files, key=lambda f: f.name):
+        entry = {"sha256": hashlib.sha256(f.data).hexdigest(), "bytes": len(f.data)}
+        if f.source_sha256 is not None:
+            entry["source_sha256"] = f.source_sha256
+        entries[f.name] = entry
+    document = {
+        "schema": "papertrain-manifest/1",
+        "made_by": f"papertrain {version}",
+        "complete": complete,
+        "missing": missing,
+        "left_out": [{"name": x.name, "why": x.why} for x in left],
+        "files": entries,
+    }
+    return json.dumps(document, indent=1, ensure_ascii=False) + "\n"
+
+
+def zip_bytes(files: dict[str, bytes]) -> bytes:
+    """A zip whose bytes depend on the contents alone: fixed dates, fixed order, fixed modes."""
+    import io
+
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name in sorted(files):
+            info = zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0))
+            info.external_attr = 0o100644 << 16
+            info.compress_type = zipfile.ZIP_DEFLATED
+            archive.writestr(info, files[name])
+    return buffer.getvalue()
+
+
+class Archive:
+    """A bundle as a folder or a zip, read safely: no absolute names, no `..`, no links, bounded sizes."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.zip: zipfile.ZipFile | None = None
+        if not path.exists():
+            raise PapertrainError("no such bundle", code="no-bundle", file=path)
+        if path.is_file():
+            try:
+                self.zip = zipfile.ZipFile(path)
+            except (zipfile.BadZipFile, OSError):
+                raise PapertrainError(
+                    "a bundle is a folder or a .zip that `papertrain package` wrote", code="no-bundle", file=path
+                ) from None
+            for info in self.zip.infolist():
+                parts = Path(info.filename).parts
+                if (
+                    info.filename.startswith(("/", "\\"))
+                    or ".." in parts
+                    or (info.external_attr >> 16) & 0o170000 == 0o120000
+                ):
+                    raise PapertrainError(
+                        f"{info.filename!r} leads out of the archive", code="unsafe-archive", file=path
+                    )
+                if info.file_size > 200 * 2**20 or info.file_size > 1000 * max(info.compress_size, 1):
+                    raise PapertrainError(
+                        f"{info.filename!r} unpacks to {info.file_size:,} bytes", code="unsafe-archive", file=path
+                    )
+
+    def names(self) -> list[str]:
+        if self.zip is not None:
+            return sorted(i.filename for i in self.zip.infolist() if not i.is_dir())
+        return sorted(
+            p.relative_to(self.path).as_posix() for p in self.path.rglob("*") if p.is_file() and HIDDEN not in p.parts
+        )
+
+    def read(self, name: str) -> bytes:
+        if self.zip is not None:
+            return self.zip.read(name)
+        target = self.path / name
+        if not target.resolve().is_relative_to(self.path.resolve()):
+            raise PapertrainError(f"{name!r} leads out of the bundle", code="unsafe-archive", file=self.path)
+        return target.read_bytes()

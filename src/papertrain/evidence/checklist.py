@@ -1,0 +1,229 @@
+"""The method's checklist: six steps, each done, unconfirmed, missing or stale, with the reason and the next command."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Literal
+
+from papertrain.core.files import sha256_file
+from papertrain.core.gate import confirmation
+from papertrain.core.texts import say
+from papertrain.core.values import Value
+from papertrain.core.workspace import Run, Workspace
+
+State = Literal["done", "unconfirmed", "missing", "stale"]
+HASH_LIMIT = 500 * 2**20
+"""Larger data files are compared by size only; the reason says so."""
+
+
+class Step(Value, frozen=True, kw_only=True):
+    step: int
+    name: str
+    state: State
+    because: str
+    next: str
+
+
+class Condition(Value, frozen=True, kw_only=True):
+    """One line of the method's done-when list."""
+
+    text: str
+    met: bool
+    because: str
+
+
+def steps(work: Workspace) -> list[Step]:
+    """The six steps in their order."""
+    grid = work.grid()
+    return [_derive(work), _configure(work), _monitor(work), _debug(work, grid), _results(work, grid), _package(work)]
+
+
+def done_when(work: Workspace) -> list[Condition]:
+    """The done-when list of the method, ticked with reasons."""
+    by = {s.name: s for s in steps(work)}
+    grid = work.grid()
+    done = [r for r in grid if r.state == "done"]
+    tables, figures = _files(work, "tables", "*.tex"), _files(work, "figures", "*.pdf")
+    return [
+        Condition(
+            text=say("parameters derived and confirmed"), met=by["derive"].state == "done", because=by["derive"].because
+        ),
+        Condition(text=say("configs generated"), met=by["configure"].state == "done", because=by["configure"].because),
+        Condition(
+            text=say("training started or debugged"),
+            met=any(r.state != "missing" for r in grid),
+            because=say("{n} of {all} runs finished", n=len(done), all=len(grid)),
+        ),
+        Condition(
+            text=say("monitoring guide provided"), met=by["monitor"].state == "done", because=by["monitor"].because
+        ),
+        Condition(text=say("results analysed"), met=by["results"].state == "done", because=by["results"].because),
+        Condition(
+            text=say("tables and figures generated"),
+            met=bool(tables and figures),
+            because=say("{t} tables, {f} figures", t=len(tables), f=len(figures)),
+        ),
+    ]
+
+
+def next_step(work: Workspace) -> Step | None:
+    """The first step that is not done, or None."""
+    return next((s for s in steps(work) if s.state != "done"), None)
+
+
+def _derive(work: Workspace) -> Step:
+    wanted = [m.name for m in work.study.methods if m.kind == "train"]
+    have = work.methods()
+    for method in wanted:
+        if method not in have:
+            command = f"papertrain plan MODEL --data FILE --name {method} -o {work.root}"
+            return Step(
+                step=1, name="derive", state="missing", because=say("no plan for {method}", method=method), next=command
+            )
+    for method in wanted:
+        changed = _data_changed(work, method)
+        if changed:
+            return Step(step=1, name="derive", state="stale", because=changed, next=f"papertrain plan {work.root}")
+    for method in wanted:
+        if confirmation(work, method) is None:
+            because = say("the plan of {method} at its present digest is not confirmed", method=method)
+            return Step(
+                step=1,
+                name="derive",
+                state="unconfirmed",
+                because=because,
+                next=f"papertrain status {work.root} --confirm derive",
+            )
+    names = ", ".join(wanted) or "no method to train"
+    return Step(step=1, name="derive", state="done", because=say("plans confirmed: {names}", names=names), next="")
+
+
+def _data_changed(work: Workspace, method: str) -> str:
+    data = work.plan(method).dataset
+    if data is None:
+        return ""
+    file = Path(data.path) if Path(data.path).is_absolute() else work.root / data.path
+    file = file if file.exists() else Path(data.path)
+    if not file.is_file():
+        return ""
+    if data.bytes and file.stat().st_size != data.bytes and file.suffix not in (".gz", ".zst", ".bz2"):
+        return say("{file} has changed its size since the plan of {method}", file=file.name, method=method)
+    if file.stat().st_size <= HASH_LIMIT and sha256_file(file) != data.sha256:
+        return say("{file} has changed since the plan of {method}", file=file.name, method=method)
+    return ""
+
+
+def _configure(work: Workspace) -> Step:
+    command = f"papertrain generate {work.root}"
+    made = work.state("generated.json")
+    for method in work.methods():
+        folder = work.root / "configs" / method
+        if not any(folder.rglob("*")):
+            because = say("no configs for {method}", method=method)
+            return Step(step=2, name="configure", state="missing", because=because, next=command)
+        if method in made and made[method] != work.plan_digest(method):
+            because = say("the plan of {method} changed after its configs were written", method=method)
+            return Step(step=2, name="configure", state="stale", because=because, next=command)
+    targets = sorted({p.name for p in (work.root / "configs").glob("*/*") if p.is_dir()})
+    if not (work.root / "commands.sh").is_file():
+        return Step(step=2, name="configure", state="missing", because=say("no commands.sh"), next=command)
+    return Step(
+        step=2,
+        name="configure",
+        state="done",
+        because=say("written for {targets}", targets=", ".join(targets)),
+        next="",
+    )
+
+
+def _monitor(work: Workspace) -> Step:
+    if (work.root / "monitoring.md").is_file():
+        return Step(
+            step=3, name="monitor", state="done", because=say("monitoring.md carries this study's own numbers"), next=""
+        )
+    return Step(
+        step=3,
+        name="monitor",
+        state="missing",
+        because=say("no monitoring.md"),
+        next=f"papertrain generate {work.root}",
+    )
+
+
+def _debug(work: Workspace, grid: list[Run]) -> Step:
+    for run in grid:
+        if run.state in ("failed", "interrupted"):
+            path = work.run_path(run.id)
+            if run.state == "failed" and not any((path / "debug").glob("*.md")):
+                because = say("{run} {why} and was not diagnosed", run=run.id, why=run.because)
+                return Step(step=4, name="debug", state="missing", because=because, next=f"papertrain diagnose {path}")
+            because = say("{run}: {why}", run=run.id, why=run.because)
+            return Step(
+                step=4,
+                name="debug",
+                state="stale",
+                because=because,
+                next=f"papertrain launch {work.root} --run {run.id} --yes",
+            )
+    for run in grid:
+        if run.state == "running":
+            because = say("{run} is running", run=run.id)
+            return Step(step=4, name="debug", state="missing", because=because, next=f"papertrain watch {work.root}")
+    missing = [r for r in grid if r.state == "missing"]
+    if len(missing) == len(grid):
+        because = say("no run was started")
+        return Step(
+            step=4,
+            name="debug",
+            state="missing",
+            because=because,
+            next=f"papertrain launch {work.root} --missing --yes",
+        )
+    logs = len(list((work.root / "runs").glob("*/debug/*.md")))
+    because = say("no failed run is left; {n} debug logs kept", n=logs)
+    return Step(step=4, name="debug", state="done", because=because, next="")
+
+
+def _results(work: Workspace, grid: list[Run]) -> Step:
+    done = [r for r in grid if r.state == "done"]
+    unscored = [r.id for r in done if not (work.result_path(r.id) / "metrics.json").is_file()]
+    if unscored or not done:
+        because = (
+            say("not scored yet: {runs}", runs=", ".join(unscored[:3])) if unscored else say("no run has finished")
+        )
+        command = f"papertrain evaluate {work.root}" if unscored else f"papertrain launch {work.root} --missing --yes"
+        return Step(step=5, name="results", state="missing", because=because, next=command)
+    table = work.root / "tables" / "main.tex"
+    command = f"papertrain compare {work.root} -o {work.root}"
+    if not table.is_file():
+        return Step(step=5, name="results", state="missing", because=say("no tables/main.tex"), next=command)
+    newest = max((p.stat().st_mtime for p in (work.root / "results").glob("*/metrics.json")), default=0.0)
+    if newest > table.stat().st_mtime + 1:
+        return Step(step=5, name="results", state="stale", because=say("a score is newer than the table"), next=command)
+    open_cells = [r.id for r in grid if r.state == "missing"]
+    because = say("table and figures from {n} runs", n=len(done))
+    if open_cells:
+        because += "; " + say("{n} cells still to run: {runs}", n=len(open_cells), runs=", ".join(open_cells[:3]))
+    return Step(step=5, name="results", state="done", because=because, next="")
+
+
+def _package(work: Workspace) -> Step:
+    command = f"papertrain package {work.root} -o {work.root.name}-bundle"
+    manifest = work.root / "MANIFEST.json"
+    if not manifest.is_file():
+        return Step(step=6, name="package", state="missing", because=say("no MANIFEST.json"), next=command)
+    try:
+        files = json.loads(manifest.read_text("utf-8"))["files"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return Step(step=6, name="package", state="stale", because=say("MANIFEST.json cannot be read"), next=command)
+    for name, entry in files.items():
+        source = work.root / name
+        if source.is_file() and entry.get("source_sha256") not in (None, sha256_file(source)):
+            because = say("{file} changed after the package was made", file=name)
+            return Step(step=6, name="package", state="stale", because=because, next=command)
+    return Step(step=6, name="package", state="done", because=say("{n} files in the manifest", n=len(files)), next="")
+
+
+def _files(work: Workspace, folder: str, pattern: str) -> list[Path]:
+    return sorted((work.root / folder).glob(pattern))

@@ -1,0 +1,126 @@
+"""Verification of a bundle, offline and without the workspace: digests, sources of the numbers, the numbers themselves."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import json
+import math
+from typing import Any
+
+import msgspec
+
+from papertrain.core.errors import PapertrainError
+from papertrain.core.results import Evidence
+from papertrain.core.values import Value
+from papertrain.evidence.bundle import Archive
+
+
+class Fault(Value, frozen=True, kw_only=True):
+    file: str
+    says: str
+
+
+class Verdict(Value, frozen=True, kw_only=True):
+    """What was held against what."""
+
+    files: int
+    numbers: int
+    reread: int
+    faults: tuple[Fault, ...]
+    notes: tuple[str, ...] = ()
+
+
+def verify(archive: Archive) -> Verdict:
+    """Every file against the manifest, every number against its source. Raises PapertrainError where there is no manifest."""
+    listed = _manifest(archive)
+    faults, notes = [], []
+    present = set(archive.names()) - {"MANIFEST.json"}
+    for name, entry in listed.items():
+        if name not in present:
+            faults.append(Fault(file=name, says="listed in the manifest and missing"))
+        elif hashlib.sha256(archive.read(name)).hexdigest() != entry.get("sha256"):
+            faults.append(Fault(file=name, says="changed since the package was made: its digest differs"))
+    faults += [Fault(file=name, says="not in the manifest") for name in sorted(present - set(listed))]
+    entries = _evidence(archive, present)
+    reread = 0
+    for entry in entries:
+        if entry.status == "missing" or entry.value is None:
+            continue
+        said, found = _read_again(archive, listed, present, entry)
+        if said:
+            faults.append(Fault(file=entry.file, says=f"{entry.id}: {said}"))
+        reread += found
+    left = sum(1 for e in entries if e.value is not None) - reread
+    if left:
+        notes.append(
+            f"{left} numbers have a source with no pointer that can be followed here: their digest was held, their value was not read again"
+        )
+    return Verdict(files=len(listed), numbers=len(entries), reread=reread, faults=tuple(faults), notes=tuple(notes))
+
+
+def _manifest(archive: Archive) -> dict[str, dict[str, Any]]:
+    try:
+        content = json.loads(archive.read("MANIFEST.json"))
+        files = content["files"]
+        assert isinstance(files, dict) and all(isinstance(v, dict) for v in files.values())
+    except (OSError, KeyError):
+        raise PapertrainError(
+            "no MANIFEST.json: not a bundle that `papertrain package` wrote", code="no-bundle", file=archive.path
+        ) from None
+    except (ValueError, TypeError, AssertionError):
+        raise PapertrainError("MANIFEST.json is damaged", code="no-bundle", file=archive.path) from None
+    return files
+
+
+def _evidence(archive: Archive, present: set[str]) -> list[Evidence]:
+    if "evidence.jsonl" not in present:
+        return []
+    found = []
+    for line in archive.read("evidence.jsonl").decode("utf-8", "replace").splitlines():
+        try:
+            found.append(msgspec.json.decode(line, type=Evidence))
+        except msgspec.MsgspecError:
+            continue
+    return found
+
+
+def _read_again(
+    archive: Archive, listed: dict[str, dict[str, Any]], present: set[str], entry: Evidence
+) -> tuple[str, bool]:
+    """(what is wrong with the number, or nothing; whether its value was read again)."""
+    if entry.file not in present:
+        return f"its source {entry.file} is not in the package", False
+    known = {listed.get(entry.file, {}).get("source_sha256"), listed.get(entry.file, {}).get("sha256")}
+    if entry.sha256 and entry.sha256 not in known:
+        return "its source has changed since the number was read (stale)", False
+    try:
+        value = follow(archive.read(entry.file), entry.pointer)
+    except (ValueError, KeyError, IndexError, TypeError):
+        return "", False
+    if value is None:
+        return "", False
+    if isinstance(entry.value, (int, float)) and isinstance(value, (int, float)):
+        if not math.isclose(float(entry.value), float(value), rel_tol=1e-9, abs_tol=1e-12):
+            return f"evidence says {entry.value}, the file says {value} at {entry.pointer}", True
+        return "", True
+    return (
+        ("", True) if str(entry.value) == str(value) else (f"evidence says {entry.value}, the file says {value}", True)
+    )
+
+
+def follow(data: bytes, pointer: str) -> Any:
+    """The value at a JSON pointer (`/a/0/b`), `line N: column` of a CSV, or None where the pointer is neither."""
+    if pointer.startswith("/"):
+        here: Any = json.loads(data)
+        for part in pointer[1:].split("/"):
+            part = part.replace("~1", "/").replace("~0", "~")
+            here = here[int(part)] if isinstance(here, list) else here[part]
+        return here
+    if pointer.startswith("line ") and ":" in pointer:
+        number, column = pointer[5:].split(":", 1)
+        rows = list(csv.reader(io.StringIO(data.decode("utf-8", "replace"))))
+        text = rows[int(number) - 1][rows[0].index(column.strip())]
+        return float(text)
+    return None

@@ -1,0 +1,149 @@
+"""`package`: everything that can be shown, with a digest for every file."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+from papertrain.core.errors import PapertrainError, Refused
+from papertrain.core.params import Arg, DryRunArg, ModeArg, OutArg, OverwriteArg
+from papertrain.core.report import Report
+from papertrain.core.texts import say
+from papertrain.core.workspace import Workspace
+
+
+def package(
+    work: Annotated[Path | None, Arg("the workspace to pack", "WORK")] = None,
+    *,
+    output: OutArg = None,
+    verify: Annotated[Path | None, Arg("check a bundle (folder or .zip) instead of making one", "BUNDLE")] = None,
+    anonymous: Annotated[bool, Arg("for double-blind review: no names, paths, hosts or repository owners")] = False,
+    mode: ModeArg = None,
+    overwrite: OverwriteArg = False,
+    dry_run: DryRunArg = False,
+) -> Report:
+    """Pack configs, commands, guide, debug logs, results, tables, figures and evidence; or verify such a package.
+
+    A package calls itself complete only when every step of the method is done; otherwise it lists what is missing.
+    Weights stay behind. Everything private is taken out of what is packed; the workspace is not touched, but for its
+    own MANIFEST.json and README.md.
+
+    papertrain package work -o bundle          a folder; `-o bundle.zip` writes an archive
+    papertrain package --verify bundle         works on a machine without the workspace
+    """
+    if verify is not None:
+        return _verify(verify)
+    if work is None:
+        raise PapertrainError("which workspace?", code="no-workspace", command="papertrain package WORK -o BUNDLE")
+    space = Workspace.open(work)
+    if output is None:
+        raise PapertrainError(
+            "where to? name the bundle with -o",
+            code="no-output",
+            command=f"papertrain package {work} -o {work.name}-bundle",
+        )
+    return _make(space, output, anonymous=anonymous, mode=mode, overwrite=overwrite, dry_run=dry_run)
+
+
+def _make(space: Workspace, output: Path, *, anonymous: bool, mode: Any, overwrite: bool, dry_run: bool) -> Report:
+    from papertrain.core.evidence import read_evidence
+    from papertrain.core.files import Writer
+    from papertrain.core.gate import decide_mode
+    from papertrain.core.version import __version__
+    from papertrain.evidence.anonymous import patterns, traces
+    from papertrain.evidence.bundle import Packed, collect, manifest, zip_bytes
+    from papertrain.evidence.checklist import done_when, steps
+    from papertrain.evidence.runbook import checklist, index, readme
+
+    if output.resolve() == space.root.resolve():
+        raise PapertrainError("the bundle cannot be the workspace itself", code="bad-output", file=output)
+    hide = patterns(space.root) if anonymous else []
+    files, left = collect(space, anonymous=hide)
+    study, grid, entries = space.study, space.grid(), read_evidence(space.root)
+    plans = {name: space.plan(name) for name in space.methods()}
+    records = {run.id: _record(space.run_path(run.id) / "record.json") for run in grid}
+    conditions = done_when(space)
+    open_steps = [f"{s.name}: {s.because}" for s in steps(space) if s.state != "done" and s.name != "package"]
+    open_steps += [f"run {r.id}: {r.because}" for r in grid if r.state != "done"]
+    made = {
+        "README.md": readme(study, plans, grid, conditions, left, records),
+        "index.json": index(study, plans, grid, entries, conditions),
+        "CHECKLIST.md": checklist(study, plans, records, entries),
+    }
+    from papertrain.core.redact import redact
+
+    files += [Packed(name=n, data=redact(t, extra=hide).encode(), source_sha256=None) for n, t in made.items()]
+    text = manifest(files, complete=not open_steps, missing=open_steps, left=left, version=__version__)
+    contents = {f.name: f.data for f in files} | {"MANIFEST.json": text.encode()}
+    found = traces(contents) if anonymous else []
+    if found:
+        raise Refused(
+            f"not anonymous: {found[0][0]} still holds {found[0][1]}" + (f" and {len(found) - 1} more places" if len(found) > 1 else ""),
+            code="not-anonymous", file=space.root / found[0][0],
+        )  # fmt: skip
+    as_zip = output.suffix == ".zip"
+    with Writer(output.parent if as_zip else output, overwrite=overwrite, dry_run=dry_run) as w:
+        if as_zip:
+            w.binary(output.name, zip_bytes(contents))
+        else:
+            for name, data in contents.items():
+                w.binary(name, data)
+    if not dry_run:
+        with Writer(space.root, overwrite=overwrite) as own:
+            own.text("MANIFEST.json", text)
+            own.text("README.md", made["README.md"])
+    size = sum(map(len, contents.values()))
+    body = [f"  missing  {m}" for m in open_steps[:10]] + (
+        [f"  … {len(open_steps) - 10} more"] if len(open_steps) > 10 else []
+    )
+    return Report(
+        verb="package",
+        mode=decide_mode(mode, space.root),
+        level="warning" if open_steps else "ok",
+        result=say(
+            "{n} files, {mb:.1f} MB in {where}, {state}", n=len(contents), mb=size / 1e6, where=str(output),
+            state=say("complete") if not open_steps else say("not complete: {n} things are missing", n=len(open_steps)),
+        ) + (say(" (dry run: nothing written)") if dry_run else ""),
+        body="\n".join(body),
+        details="\n".join(f"  left out  {x.name}: {x.why}" for x in left),
+        explanation=say("every file has its digest in MANIFEST.json; secrets, home folders and host names were replaced; weights stay behind"),
+        action=f"papertrain package --verify {output}",
+        data={
+            "bundle": str(output), "files": sorted(contents), "bytes": size, "complete": not open_steps, "missing": open_steps,
+            "left_out": [{"name": x.name, "why": x.why} for x in left], "anonymous": anonymous,
+        },
+    )  # fmt: skip
+
+
+def _verify(bundle: Path) -> Report:
+    from papertrain.evidence.bundle import Archive
+    from papertrain.evidence.verify import verify
+
+    verdict = verify(Archive(bundle))
+    bad = verdict.faults
+    body = [f"  {f.file}: {f.says}" for f in bad[:20]] + ([f"  … {len(bad) - 20} more"] if len(bad) > 20 else [])
+    return Report(
+        verb="package",
+        level="error" if bad else "ok",
+        result=say("the package does not verify: {n} faults", n=len(bad)) if bad else say(
+            "the package verifies: {files} files, {reread} of {numbers} numbers read again from their sources",
+            files=verdict.files, reread=verdict.reread, numbers=verdict.numbers,
+        ),
+        body="\n".join(body),
+        warnings=verdict.notes,
+        explanation=say("each file was held against the digest in MANIFEST.json, each number of evidence.jsonl against its source in the package"),
+        action=None if not bad else "papertrain package WORK -o BUNDLE",
+        data={
+            "verified": not bad, "files": verdict.files, "numbers": verdict.numbers, "reread": verdict.reread,
+            "faults": [{"file": f.file, "says": f.says} for f in bad],
+        },
+    )  # fmt: skip
+
+
+def _record(file: Path) -> dict[str, Any]:
+    try:
+        content = json.loads(file.read_text("utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return content if isinstance(content, dict) else {}
