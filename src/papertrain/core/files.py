@@ -155,6 +155,7 @@ class Writer:
         self.changes: list[Written] = []
         self._staged: dict[str, tuple[bytes, bool]] = {}
         self._appended: dict[str, list[str]] = {}
+        self._removed: list[str] = []
 
     def text(self, name: str, content: str, *, executable: bool = False) -> None:
         """Stage a text file. Secrets are taken out; paths and hosts stay, since configs must run on this machine."""
@@ -167,6 +168,10 @@ class Writer:
     def append(self, name: str, line: str) -> None:
         """Add one line to an append-only file (`evidence.jsonl`); earlier lines are never touched."""
         self._appended.setdefault(self._inside(name), []).append(redact(line.rstrip("\n"), terminal=True) + "\n")
+
+    def remove(self, name: str) -> None:
+        """Stage the removal of a file that the tool wrote; one that a person made or edited stays."""
+        self._removed.append(self._inside(name))
 
     def __enter__(self) -> Writer:
         return self
@@ -246,6 +251,11 @@ class Writer:
             digests[change.path] = hashlib.sha256(data).hexdigest()
         for name, lines in self._appended.items():
             _append(self.root / name, "".join(lines))
+        for name in self._removed:
+            path = self.root / name
+            if name not in self._staged and path.is_file() and digests.get(name) == sha256_file(path):
+                path.unlink()
+                digests.pop(name)
         if self._staged:
             write_atomic(self.root / DIGESTS, (json.dumps(digests, indent=0, sort_keys=True) + "\n").encode())
 

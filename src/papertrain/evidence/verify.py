@@ -45,12 +45,12 @@ def verify(archive: Archive) -> Verdict:
     faults += [Fault(file=name, says="not in the manifest") for name in sorted(present - set(listed))]
     entries = _evidence(archive, present)
     reread = 0
-    for entry in entries:
-        if entry.status == "missing" or entry.value is None:
+    for number in entries:
+        if number.status == "missing" or number.value is None:
             continue
-        said, found = _read_again(archive, listed, present, entry)
+        said, found = _read_again(archive, listed, present, number)
         if said:
-            faults.append(Fault(file=entry.file, says=f"{entry.id}: {said}"))
+            faults.append(Fault(file=number.file, says=f"{number.id}: {said}"))
         reread += found
     left = sum(1 for e in entries if e.value is not None) - reread
     if left:

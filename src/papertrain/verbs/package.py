@@ -87,6 +87,8 @@ def _make(space: Workspace, output: Path, *, anonymous: bool, mode: Any, overwri
         if as_zip:
             w.binary(output.name, zip_bytes(contents))
         else:
+            for name in _listed(output) - set(contents):
+                w.remove(name)
             for name, data in contents.items():
                 w.binary(name, data)
     if not dry_run:
@@ -139,6 +141,12 @@ def _verify(bundle: Path) -> Report:
             "faults": [{"file": f.file, "says": f.says} for f in bad],
         },
     )  # fmt: skip
+
+
+def _listed(bundle: Path) -> set[str]:
+    """What an earlier package here holds: files that are no longer packed go away."""
+    files = _record(bundle / "MANIFEST.json").get("files")
+    return set(files) if isinstance(files, dict) else set()
 
 
 def _record(file: Path) -> dict[str, Any]:
