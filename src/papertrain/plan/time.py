@@ -1,0 +1,243 @@
+"""How long a step takes: floating-point work, memory traffic, launches, communication, the optimizer.
+
+    seconds per micro-batch = largest of (compute, launches, communication) with a residue of the others
+    seconds per step        = micro-batch × accumulation + gradients over the link + optimizer
+
+The coefficients are fitted on published runs (bench/speed.py, one group left out at a time); everything else is counted.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from papertrain.core.training import Duration
+from papertrain.core.values import Estimate, Value
+from papertrain.plan.memory import Recipe, cached
+from papertrain.plan.setup import Setup
+
+
+class Speed(Value, kw_only=True):
+    """What the hardware and the software reach. Shares of the dense peak, multiples, seconds."""
+
+    matmul: float = 0.80
+    """Share of the dense peak that large matmuls reach."""
+    attention: float = 0.40
+    """Share of it in attention kernels."""
+    eager_attention: float = 0.20
+    traffic: float = 2.5
+    """How often a layer's kept bytes cross memory in forward and backward, unfused."""
+    fused_traffic: float = 0.7
+    """The same, relative, when kernels are fused or compiled."""
+    logits: float = 1.5
+    launch: float = 4.5e-3
+    """Seconds per layer and micro-batch on the host, eager, with recompute."""
+    launch_adapters: float = 1.5
+    launch_fused: float = 0.5
+    adapters: float = 1.15
+    nf4: float = 10e-3
+    """Seconds per 10^9 quantised parameters and micro-batch."""
+    gptq: float = 30e-3
+    overlap: float = 0.2
+    """Share of the shorter one of compute and communication that stays visible."""
+    link: float = 0.75
+    """Share of the nominal link that collectives reach."""
+    offload_adam: float = 3.0e9
+    """Parameters per second of the optimizer on the host."""
+
+
+SPEED = Speed()
+NETWORK = 12.5e9  # bytes per second per device between nodes where none is stated: 100 Gb/s
+SPREAD = (1.35, 1.35)
+UNKNOWN_SPREAD = 1.6
+
+
+class Work(Value, kw_only=True):
+    """Counts per token and per micro-batch; nothing here depends on the device."""
+
+    flops: float
+    attention_flops: float
+    traffic: float
+    logits_traffic: float
+    layers: float
+    adapters: bool
+    fused: bool
+    dequantised: float
+    gptq: bool
+    gathered_bytes: float
+    reduced_bytes: float
+    step_bytes: float
+    offloaded: float
+    tokens_scale: float
+
+
+def work(r: Recipe) -> Work:
+    """What one token costs, forward, backward and recompute."""
+    s, d, st, m = r.setup, r.dtypes, r.state, r.setup.model
+    active = float(sum(x.active_parameters for x in m.linears))
+    if m.kind in ("encoder", "vision"):
+        active = float(sum(x.active_parameters for x in m.linears if x.place in ("attention", "mlp", "expert")))
+    head = float(sum(x.active * x.inputs * x.outputs for x in m.linears if x.place == "head")) if active else 0.0
+    body = active - head if m.kind not in ("encoder", "vision") else active
+    checkpointing = s.gradient_checkpointing or d.profile.checkpointing
+    passes = 2.0 if d.adapters else 3.0
+    again = 1.0 if checkpointing == "full" else 0.35 if checkpointing == "selective" else 0.0
+    width = float(m.heads * m.head_dim) * m.layers
+    causal = 2.0 if m.kind == "causal" else 4.0
+    tp = max(1, s.tensor_parallel)
+    fused = s.compiled or s.loss in (*d.profile.fused_norms_with, "chunked_ce") or d.profile.norms == "fused"
+    traffic = r.layer.kept * m.layers
+    n = max(1, s.n_gpus)
+    linear = st.linear_weights * (d.quantised if d.quantised is not None else min(2.0, d.weights) if d.compute == 2.0 else d.weights)
+    everything = linear + st.table_weights * min(d.table, d.compute)
+    gathered = reduced = 0.0
+    t_bytes = st.trainable * min(d.compute, 2.0 if d.compute == 2.0 else 4.0)
+    if s.sharding in ("zero3", "fsdp1", "fsdp2") and n > 1:
+        gathered = 2.0 * everything
+        reduced = t_bytes
+    elif s.sharding in ("zero2",) and n > 1:
+        reduced = t_bytes
+    step_link = 2.0 * t_bytes if s.sharding in ("ddp", "zero1") and n > 1 else t_bytes if s.sharding == "zero2" and n > 1 else 0.0
+    return Work(
+        flops=2.0 * (body * (passes + again) + head * passes) / tp, attention_flops=causal * width * (3.0 + again) / tp,
+        traffic=traffic * (1.0 + 0.3 * again) / tp, logits_traffic=r.loss.per_token, layers=float(m.layers) * (1.0 + 0.35 * again),
+        adapters=d.adapters, fused=fused, dequantised=st.linear_weights * (2.0 + again) / 3.0 if d.quantised is not None else 0.0,
+        gptq=str(s.quantization).startswith(("gptq", "awq")), gathered_bytes=gathered, reduced_bytes=reduced, step_bytes=step_link,
+        offloaded=st.trainable / n if s.offload in ("optimizer", "params+optimizer") else 0.0, tokens_scale=1.0,
+    )  # fmt: skip
+
+
+def micro_batch(r: Recipe, w: Work, batch: int, length: int, k: Speed = SPEED) -> tuple[float, float] | None:
+    """Seconds of one micro-batch and of one optimizer step; None where the device has no peak on record."""
+    s, d, st = r.setup, r.dtypes, r.state
+    gpu = s.gpu
+    if gpu is None or not gpu.memory_bytes_per_second:
+        return None
+    peak = _peak(s, d.compute)
+    if not peak:
+        return None
+    cp = max(1, s.context_parallel)
+    tokens = batch * s.sequences_per_example * length / cp
+    window = s.model.sliding_window
+    span = float(min(length, 2 * window) if window else length)
+    eager = s.attention == "eager"
+    band = gpu.memory_bytes_per_second
+    attention = k.eager_attention if eager else k.attention
+    compute = tokens * w.flops / (peak * k.matmul) + tokens * w.attention_flops * span / (peak * attention)
+    moved = k.traffic * (k.fused_traffic if w.fused else 1.0) * (w.traffic + r.layer.kept_per_position * span * s.model.layers)
+    compute += tokens * (moved + k.logits * w.logits_traffic) / band
+    if w.adapters and not w.fused:
+        compute *= k.adapters
+    if w.dequantised:
+        compute += w.dequantised / 1e9 * (k.gptq if w.gptq else k.nf4) * 1.55e12 / band
+    launches = w.layers * k.launch * (k.launch_fused if w.fused else 1.0) * (k.launch_adapters if w.adapters else 1.0)
+    busy = (compute**3 + launches**3) ** (1 / 3)
+    rate = _rate(s) * k.link
+    share = (s.n_gpus - 1) / max(1, s.n_gpus)
+    comm = (w.gathered_bytes + w.reduced_bytes) * share / rate
+    if s.offload in ("params", "params+optimizer"):
+        comm += 2.0 * st.linear_weights * (d.quantised or d.weights) / max(1, s.n_gpus) / 20e9
+    seconds = max(busy, comm) + k.overlap * min(busy, comm)
+    step = w.step_bytes * share / rate
+    n = max(1, s.n_gpus)
+    sharded = n if s.sharding not in ("none", "ddp") else 1
+    if w.offloaded:
+        step += w.offloaded / k.offload_adam * max(1, n // max(1, s.n_nodes)) / 8.0 + w.offloaded * 6.0 / 20e9
+    else:
+        step += st.trainable / sharded * (d.trained * 7.0) * 1.5 / band
+    return seconds, step
+
+
+def _peak(s: Setup, compute: float) -> float | None:
+    gpu = s.gpu
+    if gpu is None:
+        return None
+    if compute == 4.0:
+        if gpu.peak_fp32_flops is None:
+            return None
+        tf32 = s.weights_dtype is not None and "tf32" in s.weights_dtype and gpu.peak_bf16_dense_flops
+        return gpu.peak_bf16_dense_flops / 2 if tf32 and gpu.peak_bf16_dense_flops else gpu.peak_fp32_flops
+    return gpu.peak_bf16_dense_flops or gpu.peak_fp16_dense_flops
+
+
+def _rate(s: Setup) -> float:
+    """Bytes per second of the slowest link that the collectives of this run cross."""
+    gpu = s.gpu
+    inside = s.link_bytes_per_second or (gpu.link_bytes_per_second if gpu is not None else None) or 16e9
+    if gpu is not None and not gpu.peer_to_peer:
+        inside = min(inside, 13e9)
+    if s.n_nodes > 1:
+        # all devices of a node share its network; a ring crosses it once per node
+        per_node = max(1, s.n_gpus // s.n_nodes)
+        return min(inside, (s.network_bytes_per_second or NETWORK) * per_node)
+    return inside
+
+
+_works: dict[int, tuple[Recipe, Work]] = {}
+
+
+def work_of(r: Recipe) -> Work:
+    found = _works.get(id(r))
+    if found is None or found[0] is not r:
+        if len(_works) > 20_000:
+            _works.clear()
+        found = _works[id(r)] = (r, work(r))
+    return found[1]
+
+
+def spread(r: Recipe) -> tuple[float, float]:
+    """The 90 % range, as factors down and up."""
+    known = r.dtypes.profile.known and r.setup.model.exact
+    down, up = SPREAD if known else (UNKNOWN_SPREAD, UNKNOWN_SPREAD)
+    return down, up
+
+
+def tokens_per_second(r: Recipe, batch: int, length: int, accumulation: int = 1) -> float | None:
+    """Per GPU, optimizer step included; None where the device is not known."""
+    found = micro_batch(r, work_of(r), batch, length)
+    if found is None:
+        return None
+    tokens = batch * r.setup.sequences_per_example * length * accumulation
+    return tokens / (found[0] * accumulation + found[1]) / max(1, r.setup.context_parallel) / max(1, r.setup.tensor_parallel)
+
+
+def duration(
+    s: Setup,
+    *,
+    total_steps: int | None,
+    gradient_accumulation_steps: int,
+    evaluations: int = 0,
+    saves: int = 0,
+    tokens_per_sequence: float | None = None,
+) -> Duration:
+    """Seconds of a step and of the run. `evaluations` counts forward passes over micro-batches; `saves` checkpoints.
+
+    tokens_per_sequence: mean padded length of the sequences where it is below `sequence_length`.
+    """
+    r = cached(s)
+    length = int(tokens_per_sequence or s.sequence_length) or 1
+    found = micro_batch(r, work_of(r), s.micro_batch_size, length)
+    if found is None:
+        why = "no device" if s.gpu is None else f"no peak or memory bandwidth on record for {s.gpu.id}"
+        gap = Estimate(value=None, unknown=f"{why}: the speed cannot be said", ask="--gpu", unit="s")
+        return Duration(step_seconds=gap, total_seconds=gap, tokens_per_second_per_gpu=gap, basis="")
+    down, up = spread(r)
+    step = found[0] * gradient_accumulation_steps + found[1]
+    tokens = s.micro_batch_size * s.sequences_per_example * length * gradient_accumulation_steps / max(1, s.context_parallel * s.tensor_parallel)
+    speed = tokens / step
+
+    def around(x: float, unit: str) -> Estimate:
+        return Estimate(value=x, low=x / down, high=x * up, unit=unit)
+
+    total = Estimate(value=None, unknown="the number of steps is not known", ask="--data", unit="s")
+    if total_steps is not None:
+        saved = r.state.trainable * 12.0 / 1.0e9
+        total = around(step * total_steps + evaluations * found[0] / 3.0 + saves * saved, "s")
+    basis = "compute, memory traffic, launches, link and optimizer of one step; coefficients fitted on published runs"
+    return Duration(step_seconds=around(step, "s"), total_seconds=total, tokens_per_second_per_gpu=around(speed, "tokens/s"), basis=basis)
+
+
+def parts(r: Recipe, batch: int, length: int) -> dict[str, Any]:
+    """The pieces of one micro-batch, for `explain` and the bench."""
+    w = work_of(r)
+    found = micro_batch(r, w, batch, length)
+    return {"work": w, "seconds": None if found is None else found[0], "optimizer": None if found is None else found[1]}
