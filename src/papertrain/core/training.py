@@ -89,6 +89,7 @@ class TrainingPlan(Record, frozen=True, kw_only=True):
     lora_dropout: Decision[float] | None = None
     lora_targets: Decision[str | list[str]] | None = None
     beta: Decision[float] | None = None
+    validation_share: Decision[float] | None = None
     memory: Memory | None = None
     duration: Duration | None = None
     alternatives: tuple[Alternative, ...] = ()

@@ -1,0 +1,260 @@
+"""The derivation, read from top to bottom: a Question becomes a TrainingPlan.
+
+Each step is one small function in `steps_*`, which says why with this plan's own numbers; `search` places the
+experiment on the cards; `rulesets` holds the arithmetic of the two rule sets, whose numbers are in `facts/laws`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec import structs
+
+from papertrain.core.errors import PapertrainError
+from papertrain.core.training import Memory, TrainingPlan
+from papertrain.core.units import show_bytes
+from papertrain.core.values import Decision, Source
+from papertrain.facts.laws import law
+from papertrain.plan import steps_batch, steps_lora, steps_rate, steps_task
+from papertrain.plan.derive_alternatives import alternatives
+from papertrain.plan.derive_question import Question, by_user, settle
+from papertrain.plan.rulesets import ADAPTERS, REINFORCED, TASKS
+from papertrain.plan.search import Draft, Placed, place, time_of
+
+EXECUTION = ("micro_batch_size", "gradient_accumulation_steps", "zero_stage", "offload", "gradient_checkpointing")
+
+
+def derive(q: Question) -> TrainingPlan:
+    """The plan that the question leads to. Raises PapertrainError where the question contradicts itself."""
+    sets = dict(q.sets)
+    task = steps_task.task_of(q.model, q.dataset, q.task or sets.pop("task", None))
+    check(q, task)
+    method = steps_task.method(q.model, task, q.method or sets.pop("method", None))
+    if method.source.kind == "user" or "precision" in sets or task in REINFORCED:
+        return assemble(q, sets, task, method)
+    plan = assemble(q, sets, task, method)
+    if plan.fits == "no" and method.value == "lora" and q.compute.gpu.id != "cpu":
+        smaller = structs.replace(
+            method, value="qlora", why=f"16-bit weights do not fit ({show_bytes(needed(plan))} of {show_bytes(q.compute.gpu.memory_bytes)} a card), 4-bit ones may: {method.why}"
+        )
+        other = assemble(q, sets, task, smaller)
+        return other if other.fits in ("yes", "tight") else plan
+    return plan
+
+
+def needed(plan: TrainingPlan) -> float | None:
+    return None if plan.memory is None else plan.memory.device_bytes.value
+
+
+def check(q: Question, task: str) -> None:
+    if task not in TASKS:
+        raise PapertrainError(f"no task {task!r}: one of {', '.join(TASKS)}", code="unknown-task")
+    if q.compute.gpus < 1:
+        raise PapertrainError("a plan needs at least one device", code="no-gpu")
+    steps_task.refuse_bf16(q.compute.gpu, q.sets.get("precision"))
+    if q.model.kind == "encoder" and task not in ("classification",):
+        raise PapertrainError(f"{q.model.name} is an encoder: it can be trained for classification, not for {task}", code="wrong-task", ask=["--task classification"])  # fmt: skip
+
+
+def assemble(q: Question, sets: dict[str, Any], task: str, method: Decision[str]) -> TrainingPlan:
+    model, data, compute, rules = q.model, q.dataset, q.compute, q.rules
+    steps_task.check_method(model, compute, method.value)
+    precision = settle(steps_task.precision(compute.gpu), sets)
+    optimizer = settle(steps_task.optimizer(), sets)
+    attention = settle(steps_task.attention(compute.gpu), sets)
+    asked_length = q.seq_len if q.seq_len is not None else sets.get("sequence_length")
+    length = steps_task.sequence_length(model, task, data, asked_length)
+    packing = settle(steps_task.packing(task, data, length.value), sets)
+
+    share = settle(steps_batch.validation_share(task, data), sets)
+    sequences = steps_batch.train_sequences(task, data, share.value, length.value, packing.value)
+    epochs = settle(steps_batch.epochs(rules, task, method.value, data), sets)
+    batch = global_batch(q, sets, task, method.value, sequences, epochs.value)
+    total = settle(steps_batch.total_steps(sequences, batch.value, epochs.value), sets)
+    warmup = settle(steps_batch.warmup_steps(rules, task, total.value), sets)
+    check_warmup(warmup, total)
+
+    rate = settle(steps_rate.learning_rate(rules, task, method.value, model, batch.value), sets)
+    decay = settle(steps_rate.weight_decay(rules, task, model, total.value, rate.value), sets)
+    evals = settle(steps_batch.eval_steps(total.value, share.value), sets)
+    saves = saved(settle(steps_batch.save_steps(total.value, evals.value), sets), evals.value)
+    adapters = adapter_decisions(q, sets, method.value)
+
+    draft = Draft(
+        model=model, compute=compute, task=task, method=method.value, sequence_length=length.value, global_batch=batch.value,
+        precision=precision.value, optimizer=optimizer.value, attention=attention.value, total_steps=total.value,
+        lora_rank=adapters["lora_rank"].value if adapters else None, lora_targets=targets_of(adapters),
+        memory_shift=q.memory_shift, time_shift=q.time_shift,
+    )  # fmt: skip
+    fixed = {k: sets[k] for k in EXECUTION if k in sets}
+    placed = place(draft, fixed)
+    time = time_of(draft, placed.layout)
+    return TrainingPlan(
+        name=q.name, task=task, rules=rules, model=model, dataset=data, compute=compute, fits=placed.fits, method=method,
+        **execution_decisions(draft, placed, batch.value, sets),
+        global_batch_size=batch, learning_rate=rate, lr_scheduler=settle(steps_rate.lr_scheduler(task), sets), epochs=epochs,
+        total_steps=total, warmup_steps=warmup, weight_decay=decay, optimizer=optimizer, precision=precision, attention=attention,
+        packing=packing, sequence_length=length, max_grad_norm=settle(steps_rate.max_grad_norm(method.value), sets),
+        seed=settle(steps_task.seed(), sets), eval_steps=evals, save_steps=saves,
+        early_stopping_patience=settle(steps_batch.patience(evals.value), sets), validation_share=share,
+        template=optional(steps_task.template(model, task), sets), beta=optional(steps_rate.beta(task), sets),
+        **adapters, memory=placed.memory, duration=time, alternatives=alternatives(draft, fixed, placed),
+        warnings=tuple(warnings(q, task, placed, batch.value, total.value)), provisional=data is None,
+    )  # fmt: skip
+
+
+def optional(decision: Decision[Any] | None, sets: dict[str, Any]) -> Decision[Any] | None:
+    return None if decision is None else settle(decision, sets)
+
+
+def global_batch(q: Question, sets: dict[str, Any], task: str, method: str, sequences: int | None, epochs: float) -> Decision[int]:
+    """The law's batch, or the user's: set by name, or as micro-batch × accumulation × cards."""
+    cards = q.compute.gpus
+    derived = steps_batch.global_batch_size(task, method, sequences, epochs, cards)
+    micro, accumulate, asked = (sets.get(k) for k in ("micro_batch_size", "gradient_accumulation_steps", "global_batch_size"))
+    if micro and accumulate:
+        product = micro * accumulate * cards
+        if asked and asked != product:
+            raise PapertrainError(f"micro-batch {micro} × accumulation {accumulate} × {cards} cards = {product}, not {asked}: leave one of the three to be derived", code="batches-disagree")
+        return structs.replace(derived, value=product, source=by_user("micro_batch_size, gradient_accumulation_steps"), why=f"set by the user: {micro} × {accumulate} × {cards} cards; the rule gives {derived.value}")
+    value = asked or derived.value
+    unit = (micro or accumulate or 1) * cards
+    if value % unit:
+        low, high = value // unit * unit, -(-value // unit) * unit
+        if asked:
+            choices = " or ".join(f"{n}" for n in dict.fromkeys((low, high)) if n)
+            raise PapertrainError(f"global batch {asked} is not a multiple of {unit} ({cards} cards × {unit // cards}); use {choices}", code="batches-disagree")
+        return structs.replace(derived, value=high, why=f"{derived.why}; raised to {high}, a multiple of {unit // cards} × {cards} cards")
+    return settle(derived, sets)
+
+
+def check_warmup(warmup: Decision[int | None], total: Decision[int | None]) -> None:
+    if warmup.value is not None and total.value is not None and warmup.value >= total.value and total.value > 1:
+        raise PapertrainError(f"warm-up of {warmup.value} steps in a run of {total.value}: the rate would never be reached; set warmup_steps below {total.value}", code="warmup-too-long")
+
+
+def saved(saves: Decision[int | None], evals: int | None) -> Decision[int | None]:
+    """The best checkpoint can be loaded only where it was saved: a multiple of the looks."""
+    if saves.value is None or evals is None or saves.value % evals == 0:
+        return saves
+    raised = -(-saves.value // evals) * evals
+    return structs.replace(saves, value=raised, why=f"{saves.why}; raised to {raised}, a multiple of eval_steps {evals}, so that the best checkpoint can be loaded")
+
+
+def adapter_decisions(q: Question, sets: dict[str, Any], method: str) -> dict[str, Decision[Any]]:
+    if method not in ADAPTERS:
+        return {}
+    rank = settle(steps_lora.lora_rank(q.rules, q.model, q.dataset, q.fine_grained), sets)
+    found = (rank, steps_lora.lora_alpha(q.rules, rank.value), steps_lora.lora_dropout(method, q.dataset), steps_lora.lora_targets(q.model))
+    settled = {d.name: settle(d, sets) for d in found}
+    names = {x.name for x in q.model.linears}
+    wanted = settled["lora_targets"].value
+    if isinstance(wanted, list) and names and (unknown := [t for t in wanted if t not in names]):
+        from papertrain.core.errors import nearest
+
+        raise PapertrainError(f"no module {unknown[0]!r} in {q.model.name}", code="unknown-name", nearest=nearest(unknown[0], names))
+    return settled
+
+
+def targets_of(adapters: dict[str, Decision[Any]]) -> tuple[str, ...] | str | None:
+    if not adapters:
+        return None
+    value = adapters["lora_targets"].value
+    return value if isinstance(value, str) else tuple(value)
+
+
+def execution_decisions(d: Draft, p: Placed, batch: int, sets: dict[str, Any]) -> dict[str, Decision[Any]]:
+    """Micro-batch, accumulation, stage, offload and checkpointing, with the memory that decided them."""
+    x, c, machine = p.layout, d.compute, law("machine")
+    room = show_bytes(p.memory.capacity_bytes)
+    peak = show_bytes(p.memory.device_bytes.value)
+    card = "device" if c.gpu.id == "cpu" else "card"
+    state = f"{peak} of {room} a {card}" if p.memory.device_bytes.value is not None else "its memory is not predicted"
+    rests = ("model", "compute", "method", "sequence_length", "global_batch_size")
+
+    def made(name: str, value: Any, why: str, source: Source, unit: str = "1", on: tuple[str, ...] = rests) -> Decision[Any]:
+        if name in sets:
+            return Decision(name=name, value=value, why=f"set by the user; {why}", source=by_user(name), unit=unit, rests_on=on)
+        return Decision(name=name, value=value, why=why, source=source, unit=unit, rests_on=on)
+
+    return {
+        "micro_batch_size": made("micro_batch_size", x.micro_batch_size, micro_reason(d, p, state), machine.source("margin"), "sequences per device"),
+        "gradient_accumulation_steps": made(
+            "gradient_accumulation_steps", x.gradient_accumulation_steps, f"global batch {batch} = {x.micro_batch_size} × {x.gradient_accumulation_steps} × {c.gpus} {card}{'s' if c.gpus > 1 else ''}",
+            Source(kind="rule", ref="global batch = micro-batch × accumulation × devices"), "micro-batches", ("global_batch_size", "micro_batch_size", "compute"),
+        ),
+        "zero_stage": made("zero_stage", x.zero_stage, stage_reason(d, p, state), machine.source("zero")),
+        "offload": made("offload", x.offload, offload_reason(d, p, state), machine.source("offload")),
+        "gradient_checkpointing": made("gradient_checkpointing", x.gradient_checkpointing, checkpointing_reason(d, p, state), machine.source("checkpointing")),
+    }  # fmt: skip
+
+
+def micro_reason(d: Draft, p: Placed, state: str) -> str:
+    from papertrain.plan.search import divisors, evaluate
+
+    x = p.layout
+    per_card = max(1, d.global_batch // d.compute.gpus)
+    larger = [m for m in divisors(per_card) if m > x.micro_batch_size]
+    if not larger:
+        return f"{state}; it is the whole share of one device ({per_card})"
+    next_up = larger[-1]
+    other = evaluate(d, structs.replace(x, micro_batch_size=next_up, gradient_accumulation_steps=max(1, per_card // next_up)))
+    need = other.memory.device_bytes.value
+    margin = law("machine").get("margin.share")
+    if need is None or p.memory.capacity_bytes is None:
+        return f"{state}; a larger one cannot be judged"
+    if need > (1 - margin) * p.memory.capacity_bytes:
+        return f"{state}; {next_up} would need {show_bytes(need)} and leave less than the margin of {margin:.0%}"
+    return f"{state}; {next_up} would fit as well"
+
+
+def stage_reason(d: Draft, p: Placed, state: str) -> str:
+    x = p.layout
+    if d.compute.gpus == 1 and x.zero_stage == 0:
+        return "one device: nothing to share"
+    if p.fits == "no":
+        return f"{state}: no stage without offload fits better" if x.zero_stage == 3 else f"{state}: does not fit"
+    if x.zero_stage == 0:
+        p2p = "" if d.compute.gpu.peer_to_peer else ", and these cards have no peer-to-peer link, over which stage 3 would be slow"
+        return f"{state}: the model fits on every card, so plain data parallelism{p2p}"
+    return f"the lowest stage that fits ({state})"
+
+
+def offload_reason(d: Draft, p: Placed, state: str) -> str:
+    host = d.compute.host_memory_bytes
+    if p.layout.offload != "none":
+        return f"without it the card is too small; {show_bytes(p.memory.host_bytes.value)} of host memory a node" + (f" of {show_bytes(host)}" if host is not None else ", which is not known: say --host-ram")
+    if p.fits in ("no", "tight") and host is None and d.compute.gpu.id != "cpu":
+        return f"{state}; offload could help, but the host memory is not known: say --host-ram"
+    return f"{state}: not needed" if p.fits == "yes" else state
+
+
+def checkpointing_reason(d: Draft, p: Placed, state: str) -> str:
+    from papertrain.plan.search import evaluate
+
+    if p.layout.gradient_checkpointing == "full":
+        other = evaluate(d, structs.replace(p.layout, gradient_checkpointing="none"))
+        need = other.memory.device_bytes.value
+        return f"without it micro-batch {p.layout.micro_batch_size} needs {show_bytes(need)}; it costs about a third more work" if need is not None else "memory is not predicted, so the careful choice"
+    return f"{state}: fits without, and recomputing would cost 20-33 %" if p.fits == "yes" else state
+
+
+def warnings(q: Question, task: str, p: Placed, batch: int, total: int | None) -> list[str]:
+    said = []
+    if not q.model.exact:
+        said.append(f"{q.model.name}: a rough shape from the size alone; every figure that follows is assumed")
+    if q.compute.gpus > batch:
+        said.append(f"{q.compute.gpus} cards for a batch of {batch}")
+    if total is not None and total < law("batch").get("steps_least"):
+        said.append(f"only {total} optimizer steps: fewer than 100 rarely settle; more data would help more than more epochs")
+    if q.dataset is None:
+        said.append("without --data: batch and length are the medians of practice, and all that hangs on the data is unknown")
+    elif not q.dataset.exact:
+        said.append("token counts are an interval: the model's own tokenizer was not found")
+    if q.dataset is not None and q.dataset.bad_rows:
+        said.append(f"{q.dataset.bad_rows:,} rows do not fit the format {q.dataset.format} and are left out")
+    if task in REINFORCED:
+        said.append(f"{task}: memory and time hold only for the actor; generation is not predicted yet")
+    return said
+
+

@@ -1,0 +1,160 @@
+"""Other ways to run: what each changes, whether that touches the experiment, whether it fits, what it costs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from msgspec import structs
+
+from papertrain.core.models import Compute
+from papertrain.core.training import Alternative
+from papertrain.core.units import show_bytes
+from papertrain.core.values import Effect
+from papertrain.plan.rulesets import ADAPTERS
+from papertrain.plan.search import Draft, Layout, Placed, evaluate, place, stages_with, timed
+
+NODE = 8
+RANKS = {"yes": 0, "tight": 1, "unknown": 2, "no": 3}
+WORDS = {
+    "zero_stage": "ZeRO-{}", "offload": "offload {}", "gradient_checkpointing": "checkpointing {}", "micro_batch_size": "micro-batch {}",
+    "attention": "{} attention", "loss": "{}", "gpus": "{} cards",
+}  # fmt: skip
+LAYOUT = ("zero_stage", "offload", "gradient_checkpointing", "micro_batch_size", "gradient_accumulation_steps")
+
+
+def alternatives(d: Draft, fixed: Mapping[str, Any], chosen: Placed, most: int = 8) -> tuple[Alternative, ...]:
+    """The nearest ways to make it fit, or where it fits: what is faster, smaller, or would learn more."""
+    found = list(execution(d, dict(fixed), chosen)) + list(experiment(d, dict(fixed), chosen))
+    seen: set[str] = set()
+    unique = []
+    for a in found:
+        if (key := repr(sorted(a.changes.items(), key=str))) not in seen:
+            seen.add(key)
+            unique.append(a)
+    if chosen.fits in ("no", "tight"):
+        unique.sort(key=lambda a: (RANKS.get(a.fits, 3), a.effect == "experiment", a.step_seconds or 0.0, len(a.changes)))
+        ways = [a for a in unique if a.fits != "no"]
+        near = [a for a in unique if a.fits == "no" and a.effect == "execution"]
+        return tuple([*ways, *near][:most])
+    ways = [a for a in unique if a.fits in ("yes", "tight")]
+    ways.sort(key=lambda a: (a.effect == "experiment", RANKS.get(a.fits, 3), a.step_seconds or 0.0))
+    return tuple(ways[:most])
+
+
+def execution(d: Draft, fixed: dict[str, Any], chosen: Placed) -> Iterator[Alternative]:
+    """Results stay comparable: stage, offload, checkpointing, micro-batch, kernels, number of cards."""
+    free = {k: v for k, v in fixed.items() if k not in LAYOUT}
+    now = chosen.layout
+    for stage in stages_with(d, "none"):
+        if stage != now.zero_stage:
+            yield from found(d, chosen, {**fixed, "zero_stage": stage, "offload": "none"})
+    other = "none" if now.gradient_checkpointing == "full" else "full"
+    yield from found(d, chosen, {**fixed, "gradient_checkpointing": other})
+    if now.micro_batch_size > 1:
+        smaller = {**fixed, "micro_batch_size": now.micro_batch_size // 2 or 1}
+        smaller.pop("gradient_accumulation_steps", None)
+        yield from found(d, chosen, smaller)
+    for offload in ("optimizer", "params+optimizer"):
+        for stage in stages_with(d, offload):
+            if chosen.fits != "yes" and offload != now.offload:
+                yield from found(d, chosen, {**fixed, "offload": offload, "zero_stage": stage})
+    if chosen.fits in ("no", "tight") and free != fixed:
+        yield from found(d, chosen, free)
+    if d.attention != "flash" and d.compute.gpu.vendor == "nvidia":
+        yield from found(structs.replace(d, attention="flash"), chosen, fixed_to(now), {"attention": "flash"})
+    if d.loss is None and d.task in ("sft", "pt") and d.compute.gpu.id != "cpu":
+        yield from found(structs.replace(d, loss="fused_linear_ce"), chosen, fixed_to(now), {"loss": "fused_linear_ce"})
+    yield from cards(d, fixed, chosen)
+
+
+def experiment(d: Draft, fixed: dict[str, Any], chosen: Placed) -> Iterator[Alternative]:
+    """What is learned changes: method, length, number format, optimizer."""
+    short = chosen.fits in ("no", "tight")
+    if d.compute.gpu.id == "cpu":
+        return
+    if d.method == "full":
+        yield from found(lora(d, "lora"), chosen, fixed, {"method": "lora"}, "experiment")
+        if short and d.precision == "bf16":
+            yield from found(structs.replace(d, precision="pure_bf16"), chosen, fixed, {"precision": "pure_bf16"}, "experiment")
+        if short:
+            yield from found(structs.replace(d, optimizer="adamw_8bit"), chosen, fixed, {"optimizer": "adamw_8bit"}, "experiment")
+    if d.method != "qlora" and d.task not in ("classification", "image") and (short or d.compute.gpus == 1):
+        free = {k: v for k, v in fixed.items() if k != "zero_stage" or v != 3}
+        yield from found(lora(d, "qlora"), chosen, free, {"method": "qlora"}, "experiment")
+    if d.method in ADAPTERS and not short and d.task not in ("classification", "image"):
+        yield from found(structs.replace(d, method="full"), chosen, {k: v for k, v in fixed.items() if k not in LAYOUT}, {"method": "full"}, "experiment")
+    if short and d.sequence_length > 512:
+        half = structs.replace(d, sequence_length=d.sequence_length // 2)
+        yield from found(half, chosen, fixed, {"sequence_length": half.sequence_length}, "experiment")
+
+
+def lora(d: Draft, method: str) -> Draft:
+    return structs.replace(d, method=method, lora_rank=d.lora_rank or 16, lora_targets=d.lora_targets or "all-linear")
+
+
+def fixed_to(x: Layout) -> dict[str, Any]:
+    return {name: getattr(x, name) for name in LAYOUT}
+
+
+def found(d: Draft, chosen: Placed, fixed: dict[str, Any], more: dict[str, Any] | None = None, effect: Effect = "execution") -> Iterator[Alternative]:
+    """The best layout under these constraints as an Alternative, if it differs from the plan."""
+    p = timed(d, evaluate(d, whole(fixed))) if all(k in fixed for k in LAYOUT) else place(d, fixed)
+    changes = {**(more or {}), **differences(chosen.layout, p.layout)}
+    if changes:
+        yield Alternative(
+            what=words(changes, p, d), fits=p.fits, effect=effect, changes=changes, step_seconds=p.step_seconds, device_bytes=p.memory.device_bytes.value
+        )
+
+
+def whole(fixed: dict[str, Any]) -> Layout:
+    return Layout(**{name: fixed[name] for name in LAYOUT})
+
+
+def differences(a: Layout, b: Layout) -> dict[str, Any]:
+    return {name: getattr(b, name) for name in LAYOUT if getattr(a, name) != getattr(b, name)}
+
+
+def words(changes: Mapping[str, Any], p: Placed, d: Draft) -> str:
+    parts = [WORDS[k].format(v) for k, v in changes.items() if k in WORDS]
+    parts = [f"{k.replace('_', ' ')} {v}" for k, v in changes.items() if k not in WORDS and k != "gradient_accumulation_steps"] + parts
+    text = ", ".join(parts) or f"accumulation {changes.get('gradient_accumulation_steps')}"
+    if p.layout.offload not in ("none", "activations"):
+        need = show_bytes(p.memory.host_bytes.value)
+        text += f" ({need} of host memory a node" + (")" if d.compute.host_memory_bytes is not None else "; say --host-ram)")
+    return text
+
+
+def cards(d: Draft, fixed: dict[str, Any], chosen: Placed) -> Iterator[Alternative]:
+    """The smallest set of the same cards that would do: fewer where it fits, more where it does not."""
+    n = smallest_cards(d, fixed, fewer=chosen.fits == "yes")
+    if n is None:
+        return
+    gpus, p = n
+    divides = d.global_batch % gpus == 0
+    changes = {"gpus": gpus, **differences(chosen.layout, p.layout)}
+    yield Alternative(
+        what=words({"gpus": gpus}, p, d), fits=p.fits, effect="execution" if divides else "experiment", changes=changes, step_seconds=p.step_seconds,
+        device_bytes=p.memory.device_bytes.value,
+    )  # fmt: skip
+
+
+def smallest_cards(d: Draft, fixed: dict[str, Any], fewer: bool) -> tuple[int, Placed] | None:
+    now = d.compute.gpus
+    if d.compute.gpu.id == "cpu":
+        return None
+    free = {k: v for k, v in fixed.items() if k not in ("zero_stage", "micro_batch_size", "gradient_accumulation_steps")}
+    for gpus in (1, 2, 4, 8, 16, 32, 64, 128):
+        if (fewer and gpus >= now) or (not fewer and gpus <= now):
+            continue
+        batch = d.global_batch if d.global_batch % gpus == 0 else -(-d.global_batch // gpus) * gpus
+        other = structs.replace(d, compute=with_cards(d.compute, gpus), global_batch=batch)
+        p = place(other, free)
+        if p.fits == "yes":
+            return gpus, p
+    return None
+
+
+def with_cards(c: Compute, gpus: int) -> Compute:
+    per_node = min(gpus, max(c.gpus_per_node, NODE))
+    return structs.replace(c, gpus_per_node=per_node, nodes=max(1, gpus // per_node))

@@ -1,0 +1,132 @@
+"""How much is seen: validation share, epochs, global batch, steps, warm-up, looks at the validation loss."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from papertrain.core.models import DatasetProfile
+from papertrain.core.values import Contest, Decision
+from papertrain.facts.laws import law
+from papertrain.plan.rulesets import epochs_for, tuner, warmup_for
+
+NO_DATA = "unknown without --data"
+
+
+def validation_share(task: str, data: DatasetProfile | None) -> Decision[float]:
+    """The part of the training file that is held back to see the plateau."""
+    table = law("schedule").get("validation")
+    source = law("schedule").source("validation")
+    if data is None:
+        return Decision(name="validation_share", value=table["share"], source=source, rests_on=("data",), why=f"{table['share']:.0%} of the examples, {NO_DATA} in number")
+    most = table["classification_most"] if task == "classification" else table["most"]
+    n = data.examples
+    if n < table["fewest_examples"]:
+        return Decision(name="validation_share", value=0.0, source=source, rests_on=("data",), why=f"{n} examples are too few to hold any back")
+    held = min(int(n * table["share"]), most)
+    share = round(held / n, 4)
+    return Decision(name="validation_share", value=share, source=source, rests_on=("data",), why=f"{held:,} of {n:,} examples: {table['share']:.0%}, at most {most:,}")
+
+
+def train_sequences(task: str, data: DatasetProfile | None, share: float, length: int, packing: bool) -> int | None:
+    """Sequences of one pass: examples, or full blocks where they are packed."""
+    if data is None:
+        return None
+    if packing:
+        if data.packed_sequences is not None:
+            return max(1, int(data.packed_sequences * (1 - share)))
+        if data.tokens is None:
+            return None
+        return max(1, int(data.tokens * (1 - share)) // length)
+    return max(1, data.examples - int(data.examples * share))
+
+
+def epochs(rules: str, task: str, method: str, data: DatasetProfile | None) -> Decision[float]:
+    n = None if data is None else data.examples
+    value, path = epochs_for(rules, task=task, method=method, examples=n)
+    size = NO_DATA if n is None else f"for {n:,} examples"
+    kind = "a cap, stopped at the plateau of the validation loss" if rules == "method" else "the median of practice"
+    table = law("epochs")
+    return Decision(name="epochs", value=value, source=table.source(path), rests_on=("data", "task"), contested_by=table.contests(path), why=f"{value:g} {size}: {kind}")  # fmt: skip
+
+
+def global_batch_size(task: str, method: str, sequences: int | None, epochs: float, cards: int) -> Decision[int]:
+    """The largest power of two that leaves 1000 steps; never so large that fewer than 100 remain; a multiple of the cards."""
+    batches = law("batch")
+    path = f"{tuner(method)}.{task}"
+    table: dict[str, Any] = batches.get(path)
+    contests = tuple(Contest(ref=c["ref"], says=c["says"]) for c in batches.get("contested_by"))
+    least, typical, most = table["least"], table["typical"], table["most"]
+    if sequences is None:
+        value, why = typical, f"the median of practice for {task} with {method}; {NO_DATA}"
+    else:
+        seen = sequences * epochs
+        value = most
+        while value > least and seen / value < batches.get("steps_wanted"):
+            value //= 2
+        why = f"{sequences:,} sequences × {epochs:g} epochs leave {seen / value:,.0f} steps"
+        if value > least or seen / value >= batches.get("steps_wanted"):
+            why += f", the most of {least}-{most} that leaves {batches.get('steps_wanted'):,}" if value < most else f"; {most} is the most that practice uses"
+        else:
+            why += f"; {least} is the least of practice ({least}-{most})"
+        if seen / value < batches.get("steps_least"):
+            while value > 1 and seen / value < batches.get("steps_least"):
+                value //= 2
+            why = f"{sequences:,} sequences × {epochs:g} epochs: cut below the usual {least} to keep {seen / value:,.0f} steps"
+    if value % cards:
+        raised = -(-value // cards) * cards
+        why += f"; raised from {value} to {raised}, a multiple of {cards} cards"
+        value = raised
+    return Decision(name="global_batch_size", value=value, unit="sequences", source=batches.source(path), rests_on=("data", "task", "method", "epochs", "compute"), contested_by=contests, why=why)  # fmt: skip
+
+
+def steps_per_epoch(sequences: int, batch: int) -> int:
+    """As transformers counts since 4.46: the last, smaller batch is a step too."""
+    return max(1, -(-sequences // batch))
+
+
+def total_steps(sequences: int | None, batch: int, epochs: float) -> Decision[int | None]:
+    source = law("batch").source()
+    rests = ("data", "epochs", "global_batch_size")
+    if sequences is None:
+        return Decision(name="total_steps", value=None, unit="steps", source=source, rests_on=rests, why=NO_DATA)
+    per = steps_per_epoch(sequences, batch)
+    total = max(1, int(round(per * epochs, 6)))
+    return Decision(name="total_steps", value=total, unit="steps", source=source, rests_on=rests, why=f"{sequences:,} sequences / {batch} = {per:,} steps an epoch × {epochs:g}")
+
+
+def warmup_steps(rules: str, task: str, total: int | None) -> Decision[int | None]:
+    table = law("schedule")
+    path = f"warmup.{rules}"
+    common: dict[str, Any] = {"name": "warmup_steps", "unit": "steps", "source": table.source(path), "rests_on": ("total_steps",), "contested_by": table.contests(path)}
+    if total is None:
+        ratio = table.get(f"{path}.ratio")
+        return Decision(value=None, why=f"{ratio:.0%} of the steps, {NO_DATA}", **common)
+    value = warmup_for(rules, task, total)
+    share = "10 %" if rules == "method" else f"{value / total:.1%}"
+    return Decision(value=value, why=f"{share} of {total:,} steps", **common)
+
+
+def eval_steps(total: int | None, share: float) -> Decision[int | None]:
+    looks = law("schedule").get("early_stopping.evaluations")
+    common: dict[str, Any] = {"name": "eval_steps", "unit": "steps", "source": law("schedule").source("early_stopping"), "rests_on": ("total_steps", "validation_share")}
+    if total is None:
+        return Decision(value=None, why=f"a tenth of the steps, {NO_DATA}", **common)
+    if share == 0:
+        return Decision(value=None, why="nothing is held back, so there is nothing to look at", **common)
+    value = max(1, total // looks)
+    return Decision(value=value, why=f"{total // value} looks at the validation loss in {total:,} steps", **common)
+
+
+def save_steps(total: int | None, evals: int | None) -> Decision[int | None]:
+    common: dict[str, Any] = {"name": "save_steps", "unit": "steps", "source": law("schedule").source("early_stopping"), "rests_on": ("eval_steps",)}
+    if total is None:
+        return Decision(value=None, why=f"as often as the validation loss is looked at, {NO_DATA}", **common)
+    if evals is None:
+        return Decision(value=max(1, total // 5), why=f"five checkpoints in {total:,} steps", **common)
+    return Decision(value=evals, why=f"at each look ({evals:,} steps), so that the best checkpoint can be loaded", **common)
+
+
+def patience(evals: int | None) -> Decision[int]:
+    value = law("schedule").get("early_stopping.patience")
+    why = f"{value} looks without improvement are a plateau" + (f": {value * evals:,} steps" if evals else "")
+    return Decision(name="early_stopping_patience", value=value, unit="evaluations", source=law("schedule").source("early_stopping"), rests_on=("eval_steps",), why=why)
