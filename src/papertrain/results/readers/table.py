@@ -1,0 +1,183 @@
+"""Plain tables of scores: long (`method,dataset,metric,seed,value`, or one column per metric) and wide (a row per
+method, a column per data set). Cells such as `83.3 ± 0.9`, `82.00 (7/8)`, `**83.3**`, `-`."""
+
+from __future__ import annotations
+
+import re
+
+from papertrain.core.errors import PapertrainError
+from papertrain.results import roles
+from papertrain.results.names import higher_is_better, is_metric, scale
+from papertrain.results.records import Issue, Reader, Reading, Scale, Score
+from papertrain.results.source import Row, Source, number
+
+EMPTY = {"", "-", "--", "–", "—", "n/a", "na", "nan", "none", "null", "tba", "tbd"}
+PM = re.compile(r"^\s*(.+?)\s*(?:±|\+-|\+/-|\\pm)\s*([0-9.eE+-]+)\s*%?\s*$")
+BRACKETS = re.compile(r"^\s*([0-9.eE+-]+)\s*\(([0-9.]+)\)\s*$")
+COUNTS = re.compile(r"^\s*([0-9.]+)\s*\((\d+)/(\d+)\)\s*$")
+LINK = re.compile(r"^\[(.+?)\]\(.*\)$")
+
+
+def cell(x: object) -> tuple[float | None, float | None, int | None]:
+    """Value, the number after ±, and n of one cell."""
+    if not isinstance(x, str):
+        return number(x), None, None
+    text = x.strip()
+    if m := COUNTS.match(text):
+        return number(m[1]), None, int(m[3])
+    if m := PM.match(text) or BRACKETS.match(text):
+        return number(m[1]), number(m[2]), None
+    return number(text), None, None
+
+
+def sniff(source: Source) -> bool:
+    table = source.table
+    if not table or not isinstance(table[0], dict) or (source.json is None and source.lines and "args" in table[0]):
+        return False
+    names = list(table[0])
+    r = roles.find(names, source.roles)
+    if "value" in r and ("metric" in r or "method" in r or "dataset" in r):
+        return True
+    return bool(_numeric(table, [n for n in names if n not in _taken(r)])) and (
+        _first_is_text(table) or "method" in r or "seed" in r or "fold" in r
+    )
+
+
+def _taken(r: dict[str, str]) -> set[str]:
+    used = {"method", "dataset", "metric", "seed", "fold", "episode", "split", "source", "id"}
+    return {c for role, name in r.items() if role in used for c in name.split("+")}
+
+
+def _numeric(table: list[Row], names: list[str]) -> list[str]:
+    out = []
+    for n in names:
+        head = [row.get(n) for row in table[:300]]
+        filled = [x for x in head if not (isinstance(x, str) and x.strip().lower() in EMPTY) and x is not None]
+        if filled and sum(cell(x)[0] is not None for x in filled) >= 0.9 * len(filled):
+            out.append(n)
+    return out
+
+
+def _first_is_text(table: list[Row]) -> bool:
+    first = next(iter(table[0]))
+    return any(cell(row.get(first))[0] is None for row in table[:50])
+
+
+def read(source: Source) -> Reading:
+    names = list(source.table[0])
+    r = roles.find(names, source.roles)
+    if "value" in r:
+        return _long(source, r)
+    return _wide(source, names, r)
+
+
+def _scaled(metric: str, values: list[float | None]) -> Scale:
+    return scale(metric, [v for v in values if v is not None])
+
+
+def _long(source: Source, r: dict[str, str]) -> Reading:
+    rows = source.table
+    parsed = [cell(row.get(r["value"])) for row in rows]
+    metrics = [
+        roles.cell(row, r.get("metric")) or (r["value"] if r["value"].lower() not in ("value", "result") else "score")
+        for row in rows
+    ]
+    scales = {m: _scaled(m, [p[0] for p, q in zip(parsed, metrics) if q == m]) for m in set(metrics)}
+    scores = []
+    for i, (row, (value, pm, n)) in enumerate(zip(rows, parsed)):
+        m = metrics[i]
+        size = number(row.get(r["n"])) if "n" in r else None
+        scores.append(Score(
+            metric=m, value=value, dataset=roles.cell(row, r.get("dataset")), system=_system(roles.cell(row, r.get("method"))), seed=roles.cell(row, r.get("seed")),
+            fold=roles.cell(row, r.get("fold")), scale=scales[m], stderr=number(row.get(r["stderr"])) if "stderr" in r else None, n=n or (int(size) if size else None),
+            higher_is_better=_direction(m, source.roles), file=str(source.path), sha256=source.sha256, pointer=f"row {i + 1}",
+            settings=_settings(row, r, pm), reason="" if value is not None else f"the file says {str(row.get(r['value']))[:40]!r}",
+            typed=roles.cell(row, r.get("source")).lower() in ("typed", "hand", "manual", "by hand"),
+        ))  # fmt: skip
+    return Reading(scores=scores, format="long table")
+
+
+def _settings(row: Row, r: dict[str, str], pm: float | None) -> dict[str, str]:
+    out = {"split": roles.cell(row, r.get("split"))} if r.get("split") else {}
+    if "episode" in r:
+        out["episode"] = roles.cell(row, r["episode"])
+    if pm is not None:
+        out["plus_minus"] = str(pm)
+    return out
+
+
+def _direction(metric: str, given: dict[str, str]) -> bool | None:
+    if metric in given.get("lower", "").split("+"):
+        return False
+    if metric in given.get("higher", "").split("+"):
+        return True
+    return higher_is_better(metric)
+
+
+def _system(text: str) -> str:
+    m = LINK.match(text.strip())
+    return (m[1] if m else text).strip().strip("*_")
+
+
+def _wide(source: Source, names: list[str], r: dict[str, str]) -> Reading:
+    table = source.table
+    text = [n for n in names if n not in _numeric(table, names)]
+    method = (
+        r.get("method")
+        or "+".join(n for n in text if n not in _taken({k: v for k, v in r.items() if k != "method"}))
+        or ("" if "seed" in r or "fold" in r else names[0])
+    )
+    taken = _taken(r) | set(method.split("+"))
+    numeric = [n for n in _numeric(table, names) if n not in taken and is_metric(n)]
+    statistic = {r[k] for k in ("stderr", "std", "n") if k in r} | {
+        n for n in numeric if re.search(r"(^ci_|_ci$|^std_|^rating_q|^n_|_n$|standard_error|\(m\)|\(b\))", n.lower())
+    }
+    columns = [n for n in numeric if n not in statistic]
+    if not columns:
+        raise PapertrainError(
+            "no column of numbers to compare",
+            code="no-scores",
+            file=source.path,
+            ask=["name them with --columns value=NAME,method=NAME"],
+        )
+    known = [
+        n
+        for n in columns
+        if higher_is_better(n) is not None
+        or n in (source.roles.get("lower", "") + "+" + source.roles.get("higher", "")).split("+")
+    ]
+    by_metric = len(known) * 2 >= len(columns) or "dataset" in r or "fold" in r or "seed" in r
+    columns = known if by_metric and known else columns
+    left = [n for n in numeric if n not in columns and n not in statistic]
+    issues = []
+    if left:
+        issues.append(Issue(says=f"columns left out, since their direction is not known: {', '.join(left[:6])}; say it with --columns lower=NAME or higher=NAME",
+                            file=str(source.path), code="unknown-direction", level="note"))  # fmt: skip
+    if not by_metric:
+        issues.append(Issue(says=f"read as one data set per column with an unnamed score ({len(columns)} columns); higher is taken as better: say otherwise with --columns lower=…",
+                            file=str(source.path), code="assumed-score", level="note"))  # fmt: skip
+    scores = []
+    for name in columns:
+        parsed = [cell(row.get(name)) for row in table]
+        metric, dataset = (name, "") if by_metric else ("score", name)
+        column_scale = _scaled(metric, [p[0] for p in parsed])
+        for i, (row, (value, pm, n)) in enumerate(zip(table, parsed)):
+            se = number(row.get(r["stderr"])) if "stderr" in r and len(columns) and name == columns[0] else None
+            size = number(row.get(r["n"])) if "n" in r else None
+            scores.append(Score(
+                metric=metric, value=value, dataset=roles.cell(row, r.get("dataset")) or dataset, system=_system(roles.cell(row, method)) or f"row {i + 1}" if method else "",
+                seed=roles.cell(row, r.get("seed")), fold=roles.cell(row, r.get("fold")), scale=column_scale, stderr=se, n=n or (int(size) if size else None),
+                higher_is_better=_direction(metric, source.roles), file=str(source.path), sha256=source.sha256, pointer=f"row {i + 1}, {name}",
+                settings=_settings(row, r, pm), reason="" if value is not None else f"the file says {str(row.get(name))[:40]!r}",
+            ))  # fmt: skip
+    if by_metric and "dataset" in r:
+        scores = [s for s in scores if s.value is not None or not _elsewhere(s, scores)]
+    return Reading(scores=scores, issues=issues, format="table, one column per metric" if by_metric else "wide table")
+
+
+def _elsewhere(s: Score, scores: list[Score]) -> bool:
+    """A metric that does not apply to a data set is an empty column there, not a missing result."""
+    return not any(o.value is not None for o in scores if o.metric == s.metric and o.dataset == s.dataset)
+
+
+READER = Reader(id="table", title="tables of scores (csv, tsv, md, json, parquet)", sniff=sniff, read=read, order=80)

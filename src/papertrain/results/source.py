@@ -1,0 +1,234 @@
+"""One file to read, opened once: as text, JSON, JSON lines or a table, with limits."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import json
+import math
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from papertrain.core.errors import PapertrainError
+from papertrain.core.files import read_text, regular_file
+
+LIMIT = 512 * 2**20
+MAX_CELL = 2**22
+BINARY = {".parquet", ".npz", ".npy"}
+
+Row = dict[str, Any]
+
+
+class Source:
+    """A file of results. `roles` maps our column roles to the names that the user gave with `--columns`."""
+
+    def __init__(self, path: Path, roles: dict[str, str] | None = None) -> None:
+        self.path = Path(path)
+        self.name = self.path.name
+        self.roles = roles or {}
+        regular_file(self.path, "results file")
+
+    @cached_property
+    def sha256(self) -> str:
+        with self.path.open("rb") as f:
+            return hashlib.file_digest(f, "sha256").hexdigest()
+
+    @property
+    def suffix(self) -> str:
+        return self.path.suffix.lower()
+
+    @cached_property
+    def text(self) -> str:
+        if self.suffix in BINARY:
+            return ""
+        text = read_text(self.path, limit=LIMIT, what="results file")
+        if text.startswith("version https://git-lfs"):
+            raise PapertrainError(
+                "this is a Git LFS pointer, not the file itself: run `git lfs pull` first",
+                code="lfs-pointer",
+                file=self.path,
+            )
+        return text
+
+    @cached_property
+    def json(self) -> Any:
+        """The document, or None where the text is not one JSON value."""
+        head = self.text.lstrip()[:1]
+        if head not in ("{", "["):
+            return None
+        try:
+            return json.loads(self.text)
+        except (ValueError, RecursionError):
+            return None
+
+    @cached_property
+    def json_error(self) -> tuple[str, int]:
+        """Why the text is no JSON, and the line."""
+        try:
+            json.loads(self.text)
+        except json.JSONDecodeError as error:
+            return error.msg, error.lineno
+        except (ValueError, RecursionError):
+            return "too deeply nested or not JSON", 0
+        return "", 0
+
+    @property
+    def object(self) -> dict[str, Any]:
+        """The document where it is a JSON object, else an empty one."""
+        return self.json if isinstance(self.json, dict) else {}
+
+    @cached_property
+    def salvaged(self) -> dict[str, Any]:
+        """Complete top-level entries of an object whose text breaks off (a dump that hit something it could not write)."""
+        text, out = self.text, {}
+        decoder = json.JSONDecoder()
+        at = text.find("{") + 1
+        while at:
+            try:
+                start = text.index('"', at)
+                key, at = decoder.raw_decode(text, start)
+                at = text.index(":", at) + 1
+                while at < len(text) and text[at].isspace():
+                    at += 1
+                out[key], at = decoder.raw_decode(text, at)
+            except (ValueError, RecursionError):
+                break
+        return out
+
+    @cached_property
+    def lines(self) -> list[Row] | None:
+        """JSON lines; None where the first line is no JSON object."""
+        if self.suffix in BINARY or self.text.lstrip()[:1] != "{":
+            return None
+        out: list[Row] = []
+        for number, line in enumerate(self.text.splitlines(), 1):
+            if not line.strip():
+                continue
+            try:
+                row = json.loads(line)
+            except (ValueError, RecursionError):
+                if not out:
+                    return None
+                self.bad_lines.append(number)
+                continue
+            if isinstance(row, dict):
+                out.append(row)
+            else:
+                self.bad_lines.append(number)
+        return out or None
+
+    @cached_property
+    def bad_lines(self) -> list[int]:
+        return []
+
+    @cached_property
+    def header(self) -> list[str]:
+        return list(self.table[0]) if self.table else []
+
+    @cached_property
+    def grid(self) -> list[list[str]]:
+        """Comma, semicolon or tab separated cells, or a Markdown table, header included."""
+        if self.suffix in BINARY or self.text.lstrip()[:1] in ("{", "["):
+            return []
+        lines = self.text.lstrip("\ufeff").splitlines()
+        if lines and lines[0].lstrip().startswith("|"):
+            rows = [
+                [c.strip() for c in line.strip().strip("|").split("|")]
+                for line in lines
+                if line.lstrip().startswith("|")
+            ]
+            return [r for r in rows if not all(set(c) <= set("-: ") for c in r)]
+        head = next((line for line in lines if line.strip()), "")
+        mark = max(",\t;", key=head.count)
+        if not head.count(mark):
+            return []
+        csv.field_size_limit(MAX_CELL)
+        try:
+            return [
+                r
+                for r in csv.reader(io.StringIO(self.text.lstrip("\ufeff")), delimiter=mark)
+                if any(c.strip() for c in r)
+            ]
+        except csv.Error as error:
+            raise PapertrainError(f"this is no readable table: {error}", code="bad-table", file=self.path) from None
+
+    @cached_property
+    def table(self) -> list[Row]:
+        """Rows by column name: CSV, JSON lines, a JSON list of objects, or parquet."""
+        if self.suffix == ".parquet":
+            return self._parquet()
+        if self.suffix == ".npz":
+            return self._npz()
+        if isinstance(self.json, list) and self.json and all(isinstance(r, dict) for r in self.json):
+            return self.json
+        if self.json is None and self.lines:
+            return self.lines
+        if len(self.grid) < 2:
+            return []
+        header = [h.strip() or f"column {i + 1}" for i, h in enumerate(self.grid[0])]
+        if len(set(header)) < len(header):
+            twice = next(h for h in header if header.count(h) > 1)
+            raise PapertrainError(f"two columns are named {twice!r}", code="duplicate-column", file=self.path, line=1)
+        out = []
+        for number, row in enumerate(self.grid[1:], 2):
+            if len(row) > len(header):
+                self.bad_lines.append(number)
+            out.append({h: row[i] if i < len(row) else "" for i, h in enumerate(header)})
+        return out
+
+    def _parquet(self) -> list[Row]:
+        try:
+            import pyarrow.parquet as pq
+        except ImportError:
+            raise PapertrainError(
+                "parquet files need pyarrow: pip install 'papertrain[data]'", code="needs-extra", file=self.path
+            ) from None
+        try:
+            return list(pq.read_table(self.path).to_pylist())
+        except Exception as error:
+            raise PapertrainError(
+                f"not a readable parquet file: {str(error).splitlines()[0][:120]}", code="bad-parquet", file=self.path
+            ) from None
+
+    def _npz(self) -> list[Row]:
+        import numpy as np
+
+        try:
+            with np.load(self.path, allow_pickle=False) as data:
+                arrays = {k: data[k] for k in data.files}
+        except Exception as error:
+            raise PapertrainError(
+                f"not a readable npz file: {str(error).splitlines()[0][:120]}", code="bad-npz", file=self.path
+            ) from None
+        n = max((len(a) for a in arrays.values() if a.ndim), default=0)
+        columns: dict[str, list[Any]] = {}
+        for name, a in arrays.items():
+            if a.ndim == 1 and len(a) == n:
+                columns[name] = a.tolist()
+            elif a.ndim == 2 and len(a) == n:
+                columns |= {f"{name}_{j}": a[:, j].tolist() for j in range(a.shape[1])}
+        return [{k: v[i] for k, v in columns.items()} for i in range(n)]
+
+
+def number(x: Any) -> float | None:
+    """A finite number from a cell: `83.3`, `1e-5`, `**83.3**`, `83.3 %`; None for text, `-`, empty, NaN and booleans."""
+    if isinstance(x, bool) or x is None:
+        return None
+    if isinstance(x, (int, float)):
+        try:
+            value = float(x)
+        except OverflowError:
+            return None
+        return value if math.isfinite(value) else None
+    if not isinstance(x, str) or len(x) > 64:
+        return None
+    text = x.strip().strip("*_").strip().removesuffix("%").strip().replace("\u2212", "-")
+    if not text or text[-1] not in "0123456789.":
+        return None
+    try:
+        value = float(text)
+    except ValueError:
+        return None
+    return value if math.isfinite(value) and "_" not in text else None
