@@ -13,14 +13,13 @@ from typing import Any
 import msgspec
 
 from papertrain import verbs
-from papertrain.core.errors import PapertrainError, Refused
+from papertrain.core.errors import PapertrainError
 from papertrain.core.redact import redact_json
 from papertrain.core.report import SCHEMA
-from papertrain.core.schema import ENVELOPE, arguments, readable, schema_of
+from papertrain.core.schema import ENVELOPE, READING, arguments, confine, readable, schema_of
 from papertrain.core.version import __version__
 from papertrain.report.show import shorten
 
-READING = ("plan", "estimate", "check", "watch", "diagnose", "evaluate", "compare", "explain", "status", "next")
 EXTRA = {"brief": {"type": "boolean", "default": True, "description": "cut long lists short"}}
 
 
@@ -61,7 +60,7 @@ def call(name: str, given: dict[str, Any], folders: list[Path]) -> tuple[dict[st
         params = readable(verbs.load(name))
         values = arguments(params, given)
         for key, value in values.items():
-            _confine(key, value, folders, {p.name for p in params if p.kind is Path})
+            confine(key, value, folders, is_path=any(p.name == key and p.kind is Path for p in params))
         document = verbs.load(name)(**values).envelope()
         if brief:
             document["data"] = shorten(document["data"])
@@ -89,23 +88,6 @@ def _error(name: str, error: PapertrainError) -> dict[str, Any]:
         "unavailable": [],
         "data": {"error": error.error()},
     }
-
-
-def _confine(key: str, value: Any, folders: list[Path], paths: set[str]) -> None:
-    """Paths, and texts that could be one, must lie in a granted folder."""
-    for item in value if isinstance(value, list) else [value]:
-        if not isinstance(item, (str, Path)):
-            continue
-        text = str(item).split("=", 1)[-1] if key not in paths else str(item)
-        if key not in paths and not (text.startswith(("/", "~", ".", "\\")) or Path(text).exists()):
-            continue
-        target = Path(text).expanduser().resolve()
-        if not any(target.is_relative_to(f.resolve()) for f in folders):
-            raise Refused(
-                f"{key}: outside of the granted folders",
-                code="outside",
-                ask=["start the server with that folder: papertrain mcp FOLDER"],
-            )
 
 
 async def serve(folders: list[Path]) -> None:

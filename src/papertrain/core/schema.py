@@ -8,6 +8,9 @@ from typing import Any
 
 from papertrain.core.params import Parameter, parameters
 
+READING = ("plan", "estimate", "check", "watch", "diagnose", "evaluate", "compare", "explain", "status", "next")
+"""The verbs that can be asked without anything being written."""
+
 KINDS = {str: "string", Path: "string", int: "integer", float: "number", bool: "boolean"}
 
 # What acts, writes or asks a network is not offered where only reading is granted.
@@ -103,3 +106,22 @@ def _convert(p: Parameter, value: Any) -> Any:
             nearest=nearest(str(value), p.choices),
         )
     return converted
+
+
+def confine(name: str, value: Any, folders: list[Path], *, is_path: bool) -> None:
+    """Paths, and texts that could be one, must lie in a granted folder. Raises Refused."""
+    from papertrain.core.errors import Refused
+
+    for item in value if isinstance(value, list) else [value]:
+        if not isinstance(item, (str, Path)):
+            continue
+        text = str(item) if is_path else str(item).split("=", 1)[-1]
+        if not is_path and not (text.startswith(("/", "~", ".", "\\")) or Path(text).exists()):
+            continue
+        target = Path(text).expanduser().resolve()
+        if not any(target.is_relative_to(f.resolve()) for f in folders):
+            raise Refused(
+                f"{name}: outside of the granted folders",
+                code="outside",
+                ask=["name that folder when the server is started"],
+            )

@@ -1,0 +1,46 @@
+"""`python -m papertrain.web HOST PORT OPEN FOLDER…`: the server behind `papertrain serve`."""
+
+from __future__ import annotations
+
+import secrets
+import socket
+import sys
+from pathlib import Path
+
+from papertrain.web.app import build
+
+
+def main() -> int:
+    import uvicorn
+
+    host, port, opens, *names = sys.argv[1:]
+    folders = [Path(n) for n in names] or [Path.cwd()]
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((host, int(port)))
+    except OSError as error:
+        sys.stderr.write(f"papertrain serve: port {port} on {host}: {(error.strerror or str(error)).lower()}\n")
+        return 2
+    number = listener.getsockname()[1]
+    token = secrets.token_urlsafe(24)
+    shown = f"[{host}]" if ":" in host else host
+    address = f"http://{shown}:{number}/?token={token}"
+    print(f"papertrain is at {address}\nCtrl-C stops it", flush=True)
+    if opens == "1":
+        import webbrowser
+
+        webbrowser.open(address)
+    app = build(folders, token, number, "" if host in ("127.0.0.1", "localhost", "::1") else shown)
+    server = uvicorn.Server(
+        uvicorn.Config(
+            app, log_level="error", access_log=False, server_header=False, timeout_keep_alive=5, limit_concurrency=200
+        )
+    )
+    server.run(sockets=[listener])
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
