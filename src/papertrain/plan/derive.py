@@ -11,7 +11,7 @@ from typing import Any
 from msgspec import structs
 
 from papertrain.core.errors import PapertrainError
-from papertrain.core.training import Memory, TrainingPlan
+from papertrain.core.training import TrainingPlan
 from papertrain.core.units import show_bytes
 from papertrain.core.values import Decision, Source
 from papertrain.facts.laws import law
@@ -35,7 +35,9 @@ def derive(q: Question) -> TrainingPlan:
     plan = assemble(q, sets, task, method)
     if plan.fits == "no" and method.value == "lora" and q.compute.gpu.id != "cpu":
         smaller = structs.replace(
-            method, value="qlora", why=f"16-bit weights do not fit ({show_bytes(needed(plan))} of {show_bytes(q.compute.gpu.memory_bytes)} a card), 4-bit ones may: {method.why}"
+            method,
+            value="qlora",
+            why=f"16-bit weights do not fit ({show_bytes(needed(plan))} of {show_bytes(q.compute.gpu.memory_bytes)} a card), 4-bit ones may: {method.why}",
         )
         other = assemble(q, sets, task, smaller)
         return other if other.fits in ("yes", "tight") else plan
@@ -107,30 +109,50 @@ def optional(decision: Decision[Any] | None, sets: dict[str, Any]) -> Decision[A
     return None if decision is None else settle(decision, sets)
 
 
-def global_batch(q: Question, sets: dict[str, Any], task: str, method: str, sequences: int | None, epochs: float) -> Decision[int]:
+def global_batch(
+    q: Question, sets: dict[str, Any], task: str, method: str, sequences: int | None, epochs: float
+) -> Decision[int]:
     """The law's batch, or the user's: set by name, or as micro-batch × accumulation × cards."""
     cards = q.compute.gpus
     derived = steps_batch.global_batch_size(task, method, sequences, epochs, cards)
-    micro, accumulate, asked = (sets.get(k) for k in ("micro_batch_size", "gradient_accumulation_steps", "global_batch_size"))
+    micro, accumulate, asked = (
+        sets.get(k) for k in ("micro_batch_size", "gradient_accumulation_steps", "global_batch_size")
+    )
     if micro and accumulate:
         product = micro * accumulate * cards
         if asked and asked != product:
-            raise PapertrainError(f"micro-batch {micro} × accumulation {accumulate} × {cards} cards = {product}, not {asked}: leave one of the three to be derived", code="batches-disagree")
-        return structs.replace(derived, value=product, source=by_user("micro_batch_size, gradient_accumulation_steps"), why=f"set by the user: {micro} × {accumulate} × {cards} cards; the rule gives {derived.value}")
+            raise PapertrainError(
+                f"micro-batch {micro} × accumulation {accumulate} × {cards} cards = {product}, not {asked}: leave one of the three to be derived",
+                code="batches-disagree",
+            )
+        return structs.replace(
+            derived,
+            value=product,
+            source=by_user("micro_batch_size, gradient_accumulation_steps"),
+            why=f"set by the user: {micro} × {accumulate} × {cards} cards; the rule gives {derived.value}",
+        )
     value = asked or derived.value
     unit = (micro or accumulate or 1) * cards
     if value % unit:
         low, high = value // unit * unit, -(-value // unit) * unit
         if asked:
             choices = " or ".join(f"{n}" for n in dict.fromkeys((low, high)) if n)
-            raise PapertrainError(f"global batch {asked} is not a multiple of {unit} ({cards} cards × {unit // cards}); use {choices}", code="batches-disagree")
-        return structs.replace(derived, value=high, why=f"{derived.why}; raised to {high}, a multiple of {unit // cards} × {cards} cards")
+            raise PapertrainError(
+                f"global batch {asked} is not a multiple of {unit} ({cards} cards × {unit // cards}); use {choices}",
+                code="batches-disagree",
+            )
+        return structs.replace(
+            derived, value=high, why=f"{derived.why}; raised to {high}, a multiple of {unit // cards} × {cards} cards"
+        )
     return settle(derived, sets)
 
 
 def check_warmup(warmup: Decision[int | None], total: Decision[int | None]) -> None:
     if warmup.value is not None and total.value is not None and warmup.value >= total.value and total.value > 1:
-        raise PapertrainError(f"warm-up of {warmup.value} steps in a run of {total.value}: the rate would never be reached; set warmup_steps below {total.value}", code="warmup-too-long")
+        raise PapertrainError(
+            f"warm-up of {warmup.value} steps in a run of {total.value}: the rate would never be reached; set warmup_steps below {total.value}",
+            code="warmup-too-long",
+        )
 
 
 def saved(saves: Decision[int | None], evals: int | None) -> Decision[int | None]:
@@ -138,32 +160,43 @@ def saved(saves: Decision[int | None], evals: int | None) -> Decision[int | None
     if saves.value is None or evals is None or saves.value % evals == 0:
         return saves
     raised = -(-saves.value // evals) * evals
-    return structs.replace(saves, value=raised, why=f"{saves.why}; raised to {raised}, a multiple of eval_steps {evals}, so that the best checkpoint can be loaded")
+    return structs.replace(
+        saves,
+        value=raised,
+        why=f"{saves.why}; raised to {raised}, a multiple of eval_steps {evals}, so that the best checkpoint can be loaded",
+    )
 
 
-def adapter_decisions(q: Question, sets: dict[str, Any], method: str) -> dict[str, Decision[Any]]:
+def adapter_decisions(q: Question, sets: dict[str, Any], method: str) -> dict[str, Any]:
     if method not in ADAPTERS:
         return {}
     rank = settle(steps_lora.lora_rank(q.rules, q.model, q.dataset, q.fine_grained), sets)
-    found = (rank, steps_lora.lora_alpha(q.rules, rank.value), steps_lora.lora_dropout(method, q.dataset), steps_lora.lora_targets(q.model))
+    found = (
+        rank,
+        steps_lora.lora_alpha(q.rules, rank.value),
+        steps_lora.lora_dropout(method, q.dataset),
+        steps_lora.lora_targets(q.model),
+    )
     settled = {d.name: settle(d, sets) for d in found}
     names = {x.name for x in q.model.linears}
     wanted = settled["lora_targets"].value
     if isinstance(wanted, list) and names and (unknown := [t for t in wanted if t not in names]):
         from papertrain.core.errors import nearest
 
-        raise PapertrainError(f"no module {unknown[0]!r} in {q.model.name}", code="unknown-name", nearest=nearest(unknown[0], names))
+        raise PapertrainError(
+            f"no module {unknown[0]!r} in {q.model.name}", code="unknown-name", nearest=nearest(unknown[0], names)
+        )
     return settled
 
 
-def targets_of(adapters: dict[str, Decision[Any]]) -> tuple[str, ...] | str | None:
+def targets_of(adapters: dict[str, Any]) -> tuple[str, ...] | str | None:
     if not adapters:
         return None
     value = adapters["lora_targets"].value
     return value if isinstance(value, str) else tuple(value)
 
 
-def execution_decisions(d: Draft, p: Placed, batch: int, sets: dict[str, Any]) -> dict[str, Decision[Any]]:
+def execution_decisions(d: Draft, p: Placed, batch: int, sets: dict[str, Any]) -> dict[str, Any]:
     """Micro-batch, accumulation, stage, offload and checkpointing, with the memory that decided them."""
     x, c, machine = p.layout, d.compute, law("machine")
     room = show_bytes(p.memory.capacity_bytes)
@@ -172,9 +205,13 @@ def execution_decisions(d: Draft, p: Placed, batch: int, sets: dict[str, Any]) -
     state = f"{peak} of {room} a {card}" if p.memory.device_bytes.value is not None else "its memory is not predicted"
     rests = ("model", "compute", "method", "sequence_length", "global_batch_size")
 
-    def made(name: str, value: Any, why: str, source: Source, unit: str = "1", on: tuple[str, ...] = rests) -> Decision[Any]:
+    def made(
+        name: str, value: Any, why: str, source: Source, unit: str = "1", on: tuple[str, ...] = rests
+    ) -> Decision[Any]:
         if name in sets:
-            return Decision(name=name, value=value, why=f"set by the user; {why}", source=by_user(name), unit=unit, rests_on=on)
+            return Decision(
+                name=name, value=value, why=f"set by the user; {why}", source=by_user(name), unit=unit, rests_on=on
+            )
         return Decision(name=name, value=value, why=why, source=source, unit=unit, rests_on=on)
 
     return {
@@ -198,7 +235,9 @@ def micro_reason(d: Draft, p: Placed, state: str) -> str:
     if not larger:
         return f"{state}; it is the whole share of one device ({per_card})"
     next_up = larger[-1]
-    other = evaluate(d, structs.replace(x, micro_batch_size=next_up, gradient_accumulation_steps=max(1, per_card // next_up)))
+    other = evaluate(
+        d, structs.replace(x, micro_batch_size=next_up, gradient_accumulation_steps=max(1, per_card // next_up))
+    )
     need = other.memory.device_bytes.value
     margin = law("machine").get("margin.share")
     if need is None or p.memory.capacity_bytes is None:
@@ -215,7 +254,11 @@ def stage_reason(d: Draft, p: Placed, state: str) -> str:
     if p.fits == "no":
         return f"{state}: no stage without offload fits better" if x.zero_stage == 3 else f"{state}: does not fit"
     if x.zero_stage == 0:
-        p2p = "" if d.compute.gpu.peer_to_peer else ", and these cards have no peer-to-peer link, over which stage 3 would be slow"
+        p2p = (
+            ""
+            if d.compute.gpu.peer_to_peer
+            else ", and these cards have no peer-to-peer link, over which stage 3 would be slow"
+        )
         return f"{state}: the model fits on every card, so plain data parallelism{p2p}"
     return f"the lowest stage that fits ({state})"
 
@@ -223,7 +266,9 @@ def stage_reason(d: Draft, p: Placed, state: str) -> str:
 def offload_reason(d: Draft, p: Placed, state: str) -> str:
     host = d.compute.host_memory_bytes
     if p.layout.offload != "none":
-        return f"without it the card is too small; {show_bytes(p.memory.host_bytes.value)} of host memory a node" + (f" of {show_bytes(host)}" if host is not None else ", which is not known: say --host-ram")
+        return f"without it the card is too small; {show_bytes(p.memory.host_bytes.value)} of host memory a node" + (
+            f" of {show_bytes(host)}" if host is not None else ", which is not known: say --host-ram"
+        )
     if p.fits in ("no", "tight") and host is None and d.compute.gpu.id != "cpu":
         return f"{state}; offload could help, but the host memory is not known: say --host-ram"
     return f"{state}: not needed" if p.fits == "yes" else state
@@ -235,7 +280,11 @@ def checkpointing_reason(d: Draft, p: Placed, state: str) -> str:
     if p.layout.gradient_checkpointing == "full":
         other = evaluate(d, structs.replace(p.layout, gradient_checkpointing="none"))
         need = other.memory.device_bytes.value
-        return f"without it micro-batch {p.layout.micro_batch_size} needs {show_bytes(need)}; it costs about a third more work" if need is not None else "memory is not predicted, so the careful choice"
+        return (
+            f"without it micro-batch {p.layout.micro_batch_size} needs {show_bytes(need)}; it costs about a third more work"
+            if need is not None
+            else "memory is not predicted, so the careful choice"
+        )
     return f"{state}: fits without, and recomputing would cost 20-33 %" if p.fits == "yes" else state
 
 
@@ -246,9 +295,13 @@ def warnings(q: Question, task: str, p: Placed, batch: int, total: int | None) -
     if q.compute.gpus > batch:
         said.append(f"{q.compute.gpus} cards for a batch of {batch}")
     if total is not None and total < law("batch").get("steps_least"):
-        said.append(f"only {total} optimizer steps: fewer than 100 rarely settle; more data would help more than more epochs")
+        said.append(
+            f"only {total} optimizer steps: fewer than 100 rarely settle; more data would help more than more epochs"
+        )
     if q.dataset is None:
-        said.append("without --data: batch and length are the medians of practice, and all that hangs on the data is unknown")
+        said.append(
+            "without --data: batch and length are the medians of practice, and all that hangs on the data is unknown"
+        )
     elif not q.dataset.exact:
         said.append("token counts are an interval: the model's own tokenizer was not found")
     if q.dataset is not None and q.dataset.bad_rows:
@@ -256,5 +309,3 @@ def warnings(q: Question, task: str, p: Placed, batch: int, total: int | None) -
     if task in REINFORCED:
         said.append(f"{task}: memory and time hold only for the actor; generation is not predicted yet")
     return said
-
-

@@ -33,7 +33,9 @@ def alternatives(d: Draft, fixed: Mapping[str, Any], chosen: Placed, most: int =
             seen.add(key)
             unique.append(a)
     if chosen.fits in ("no", "tight"):
-        unique.sort(key=lambda a: (RANKS.get(a.fits, 3), a.effect == "experiment", a.step_seconds or 0.0, len(a.changes)))
+        unique.sort(
+            key=lambda a: (RANKS.get(a.fits, 3), a.effect == "experiment", a.step_seconds or 0.0, len(a.changes))
+        )
         ways = [a for a in unique if a.fits != "no"]
         near = [a for a in unique if a.fits == "no" and a.effect == "execution"]
         return tuple([*ways, *near][:most])
@@ -76,14 +78,24 @@ def experiment(d: Draft, fixed: dict[str, Any], chosen: Placed) -> Iterator[Alte
     if d.method == "full":
         yield from found(lora(d, "lora"), chosen, fixed, {"method": "lora"}, "experiment")
         if short and d.precision == "bf16":
-            yield from found(structs.replace(d, precision="pure_bf16"), chosen, fixed, {"precision": "pure_bf16"}, "experiment")
+            yield from found(
+                structs.replace(d, precision="pure_bf16"), chosen, fixed, {"precision": "pure_bf16"}, "experiment"
+            )
         if short:
-            yield from found(structs.replace(d, optimizer="adamw_8bit"), chosen, fixed, {"optimizer": "adamw_8bit"}, "experiment")
+            yield from found(
+                structs.replace(d, optimizer="adamw_8bit"), chosen, fixed, {"optimizer": "adamw_8bit"}, "experiment"
+            )
     if d.method != "qlora" and d.task not in ("classification", "image") and (short or d.compute.gpus == 1):
         free = {k: v for k, v in fixed.items() if k != "zero_stage" or v != 3}
         yield from found(lora(d, "qlora"), chosen, free, {"method": "qlora"}, "experiment")
     if d.method in ADAPTERS and not short and d.task not in ("classification", "image"):
-        yield from found(structs.replace(d, method="full"), chosen, {k: v for k, v in fixed.items() if k not in LAYOUT}, {"method": "full"}, "experiment")
+        yield from found(
+            structs.replace(d, method="full"),
+            chosen,
+            {k: v for k, v in fixed.items() if k not in LAYOUT},
+            {"method": "full"},
+            "experiment",
+        )
     if short and d.sequence_length > 512:
         half = structs.replace(d, sequence_length=d.sequence_length // 2)
         yield from found(half, chosen, fixed, {"sequence_length": half.sequence_length}, "experiment")
@@ -97,13 +109,20 @@ def fixed_to(x: Layout) -> dict[str, Any]:
     return {name: getattr(x, name) for name in LAYOUT}
 
 
-def found(d: Draft, chosen: Placed, fixed: dict[str, Any], more: dict[str, Any] | None = None, effect: Effect = "execution") -> Iterator[Alternative]:
+def found(
+    d: Draft, chosen: Placed, fixed: dict[str, Any], more: dict[str, Any] | None = None, effect: Effect = "execution"
+) -> Iterator[Alternative]:
     """The best layout under these constraints as an Alternative, if it differs from the plan."""
     p = timed(d, evaluate(d, whole(fixed))) if all(k in fixed for k in LAYOUT) else place(d, fixed)
     changes = {**(more or {}), **differences(chosen.layout, p.layout)}
     if changes:
         yield Alternative(
-            what=words(changes, p, d), fits=p.fits, effect=effect, changes=changes, step_seconds=p.step_seconds, device_bytes=p.memory.device_bytes.value
+            what=words(changes, p, d),
+            fits=p.fits,
+            effect=effect,
+            changes=changes,
+            step_seconds=p.step_seconds,
+            device_bytes=p.memory.device_bytes.value,
         )
 
 
@@ -117,11 +136,17 @@ def differences(a: Layout, b: Layout) -> dict[str, Any]:
 
 def words(changes: Mapping[str, Any], p: Placed, d: Draft) -> str:
     parts = [WORDS[k].format(v) for k, v in changes.items() if k in WORDS]
-    parts = [f"{k.replace('_', ' ')} {v}" for k, v in changes.items() if k not in WORDS and k != "gradient_accumulation_steps"] + parts
+    parts = [
+        f"{k.replace('_', ' ')} {v}"
+        for k, v in changes.items()
+        if k not in WORDS and k != "gradient_accumulation_steps"
+    ] + parts
     text = ", ".join(parts) or f"accumulation {changes.get('gradient_accumulation_steps')}"
     if p.layout.offload not in ("none", "activations"):
         need = show_bytes(p.memory.host_bytes.value)
-        text += f" ({need} of host memory a node" + (")" if d.compute.host_memory_bytes is not None else "; say --host-ram)")
+        text += f" ({need} of host memory a node" + (
+            ")" if d.compute.host_memory_bytes is not None else "; say --host-ram)"
+        )
     return text
 
 
@@ -143,7 +168,9 @@ def smallest_cards(d: Draft, fixed: dict[str, Any], fewer: bool) -> tuple[int, P
     now = d.compute.gpus
     if d.compute.gpu.id == "cpu":
         return None
-    free = {k: v for k, v in fixed.items() if k not in ("zero_stage", "micro_batch_size", "gradient_accumulation_steps")}
+    free = {
+        k: v for k, v in fixed.items() if k not in ("zero_stage", "micro_batch_size", "gradient_accumulation_steps")
+    }
     for gpus in (1, 2, 4, 8, 16, 32, 64, 128):
         if (fewer and gpus >= now) or (not fewer and gpus <= now):
             continue

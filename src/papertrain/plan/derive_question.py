@@ -15,7 +15,7 @@ from papertrain.plan.rulesets import METHODS, TASKS
 T = TypeVar("T")
 
 
-class Question(Record, kw_only=True):
+class Question(Record, frozen=True, kw_only=True):
     """`sets`: decision name → the value that the user fixed. `margin`: the share of a card that stays free."""
 
     model: ModelSpec
@@ -63,7 +63,9 @@ def _word(*words: str) -> Callable[[str, str], str]:
     def read(name: str, text: str) -> str:
         if text not in words:
             raise PapertrainError(
-                f"--set {name}={text}: one of {', '.join(words)} is expected", code="bad-value", nearest=nearest(text, words)
+                f"--set {name}={text}: one of {', '.join(words)} is expected",
+                code="bad-value",
+                nearest=nearest(text, words),
             )
         return text
 
@@ -114,9 +116,13 @@ def read_sets(pairs: Sequence[str]) -> dict[str, Any]:
         name, equals, text = pair.partition("=")
         name, text = name.strip().replace("-", "_"), text.strip()
         if not equals:
-            raise PapertrainError(f"--set {pair}: write it as NAME=VALUE", code="bad-value", ask=["--set learning_rate=1e-4"])
+            raise PapertrainError(
+                f"--set {pair}: write it as NAME=VALUE", code="bad-value", ask=["--set learning_rate=1e-4"]
+            )
         if name not in SETTABLE:
-            raise PapertrainError(f"--set {name}: no decision of that name", code="unknown-name", nearest=nearest(name, SETTABLE))
+            raise PapertrainError(
+                f"--set {name}: no decision of that name", code="unknown-name", nearest=nearest(name, SETTABLE)
+            )
         value = SETTABLE[name](name, text)
         found[name] = int(value) if name == "zero_stage" else value
     return found
@@ -126,13 +132,18 @@ def settle(decision: Decision[T], sets: dict[str, Any]) -> Decision[T]:
     """The decision, or the user's own value for it; the reason then says so, and what the rule would have given."""
     if decision.name not in sets or sets[decision.name] == decision.value:
         if decision.name in sets:
-            return structs.replace(decision, why=f"set by the user; the rule agrees: {decision.why}", source=by_user(decision.name))
+            return structs.replace(
+                decision, why=f"set by the user; the rule agrees: {decision.why}", source=by_user(decision.name)
+            )
         return decision
     from papertrain.core.units import show_number
 
     rule = show_number(decision.value)
     return structs.replace(
-        decision, value=sets[decision.name], why=f"set by the user; the rule gives {rule}: {decision.why}", source=by_user(decision.name)
+        decision,
+        value=sets[decision.name],
+        why=f"set by the user; the rule gives {rule}: {decision.why}",
+        source=by_user(decision.name),
     )
 
 

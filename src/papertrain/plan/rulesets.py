@@ -56,7 +56,7 @@ def family_of(name: str, architecture: str = "", vocab: int = 0) -> str:
     return "other"
 
 
-class Rate(Value, kw_only=True):
+class Rate(Value, frozen=True, kw_only=True):
     """A learning rate and the factors it is the product of."""
 
     value: float
@@ -78,7 +78,14 @@ def to_grid(rate: float) -> float:
 
 
 def rate(
-    rules: str, *, task: str, method: str, family: str, parameters: int | None, batch: int | None, capped_by: float = 1.0
+    rules: str,
+    *,
+    task: str,
+    method: str,
+    family: str,
+    parameters: int | None,
+    batch: int | None,
+    capped_by: float = 1.0,
 ) -> Rate:
     """The peak learning rate. `parameters` or `batch` None (a published recipe may not say): its factor is 1."""
     rates = law("learning_rate")
@@ -110,7 +117,9 @@ def between(sizes: Sequence[float], values: Sequence[float], size: float) -> flo
     return float(values[-1])
 
 
-def _batch_factor(rules: str, column: str, batch: int | None, base_batch: int) -> tuple[float, float, tuple[int, int] | None]:
+def _batch_factor(
+    rules: str, column: str, batch: int | None, base_batch: int
+) -> tuple[float, float, tuple[int, int] | None]:
     table = law("learning_rate").get(f"{rules}.batch_lora" if column == "lora" else f"{rules}.batch")
     flat = tuple(table["flat"]) if "flat" in table else None
     if not batch:
@@ -150,14 +159,14 @@ def rank_unit(model: ModelSpec, targets: Sequence[str] | str = "all-linear") -> 
 
 
 def power_of_two_at_least(x: float) -> int:
-    return 1 if x <= 1 else 2 ** math.ceil(math.log2(x))
+    return 1 if x <= 1 else 1 << math.ceil(math.log2(x))
 
 
 def warmup_for(rules: str, task: str, total_steps: int) -> int:
     """Warm-up steps: 10 % for `method`; 3 % (10 % for preferences and short runs) within 10-200 steps for `evidence`."""
     table = law("schedule").get(f"warmup.{rules}")
     if rules == "method":
-        return min(round(table["ratio"] * total_steps), max(0, total_steps - 1))
+        return min(round(float(table["ratio"]) * total_steps), max(0, total_steps - 1))
     if total_steps < table["short_run"]:
         ratio = table["short_ratio"]
     elif task in PREFERENCE | REINFORCED:
@@ -166,5 +175,6 @@ def warmup_for(rules: str, task: str, total_steps: int) -> int:
         ratio = table["ratio_classification"]
     else:
         ratio = table["ratio"]
-    steps = min(max(ratio * total_steps, table["least_steps"]), table["most_steps"], table["most_ratio"] * total_steps)
+    least, most = float(table["least_steps"]), float(table["most_steps"])
+    steps = min(max(ratio * total_steps, least), most, float(table["most_ratio"]) * total_steps)
     return min(max(1, round(steps)), max(0, total_steps - 1))

@@ -24,7 +24,7 @@ OFFLOADS = ("none", "optimizer", "params+optimizer")
 MOST_PER_CARD = 64
 
 
-class Draft(Value, kw_only=True):
+class Draft(Value, frozen=True, kw_only=True):
     """The experiment, as far as memory and speed depend on it."""
 
     model: ModelSpec
@@ -44,7 +44,7 @@ class Draft(Value, kw_only=True):
     time_shift: float = 1.0
 
 
-class Layout(Value, kw_only=True):
+class Layout(Value, frozen=True, kw_only=True):
     """How it is executed: no field changes what is learned."""
 
     micro_batch_size: int
@@ -54,7 +54,7 @@ class Layout(Value, kw_only=True):
     gradient_checkpointing: str
 
 
-class Placed(Value, kw_only=True):
+class Placed(Value, frozen=True, kw_only=True):
     """A layout with what it needs. `fits`: yes, tight, no, unknown; `roomy`: yes, and the margin stays free."""
 
     layout: Layout
@@ -119,15 +119,30 @@ def timed(d: Draft, p: Placed) -> Placed:
 
 
 def time_of(d: Draft, x: Layout) -> Duration:
-    found = duration(setup_of(d, x), total_steps=d.total_steps, gradient_accumulation_steps=x.gradient_accumulation_steps)
+    found = duration(
+        setup_of(d, x), total_steps=d.total_steps, gradient_accumulation_steps=x.gradient_accumulation_steps
+    )
     if d.task in REINFORCED:
-        unknown = Estimate(value=None, unit="seconds", unknown=f"{d.task} also generates its samples; that time is not predicted yet", ask="launch --smoke measures it")
-        return structs.replace(found, step_seconds=unknown, total_seconds=unknown, tokens_per_second_per_gpu=structs.replace(unknown, unit="tokens/s"))
+        unknown = Estimate(
+            value=None,
+            unit="seconds",
+            unknown=f"{d.task} also generates its samples; that time is not predicted yet",
+            ask="launch --smoke measures it",
+        )
+        return structs.replace(
+            found,
+            step_seconds=unknown,
+            total_seconds=unknown,
+            tokens_per_second_per_gpu=structs.replace(unknown, unit="tokens/s"),
+        )
     if d.time_shift == 1.0:
         return found
     speed = structs.replace(scale(found.tokens_per_second_per_gpu, 1 / d.time_shift))
     return structs.replace(
-        found, step_seconds=scale(found.step_seconds, d.time_shift), total_seconds=scale(found.total_seconds, d.time_shift), tokens_per_second_per_gpu=speed
+        found,
+        step_seconds=scale(found.step_seconds, d.time_shift),
+        total_seconds=scale(found.total_seconds, d.time_shift),
+        tokens_per_second_per_gpu=speed,
     )
 
 
@@ -150,7 +165,12 @@ def shifted(m: Memory, by: float) -> Memory:
 
 def unknown_memory(m: Memory, task: str) -> Memory:
     """Of a reinforcement run only the actor is predicted: as a total it would be wrong."""
-    unknown = Estimate(value=None, unit="bytes", unknown=f"{task} holds more models and a generation cache than the actor, which alone is predicted", ask="launch --smoke measures it")
+    unknown = Estimate(
+        value=None,
+        unit="bytes",
+        unknown=f"{task} holds more models and a generation cache than the actor, which alone is predicted",
+        ask="launch --smoke measures it",
+    )
     return structs.replace(m, allocated_bytes=unknown, reserved_bytes=unknown, device_bytes=unknown)
 
 
@@ -182,11 +202,17 @@ def layouts(d: Draft, fixed: dict[str, Any]) -> Iterator[Layout]:
     micros = [fixed["micro_batch_size"]] if "micro_batch_size" in fixed else divisors(per_card)
     for offload in [fixed["offload"]] if "offload" in fixed else OFFLOADS:
         for stage in [fixed["zero_stage"]] if "zero_stage" in fixed else stages_with(d, offload):
-            for checkpointing in [fixed["gradient_checkpointing"]] if "gradient_checkpointing" in fixed else ("none", "full"):
+            for checkpointing in (
+                [fixed["gradient_checkpointing"]] if "gradient_checkpointing" in fixed else ("none", "full")
+            ):
                 for micro in micros:
                     accumulate = fixed.get("gradient_accumulation_steps", max(1, per_card // micro))
                     yield Layout(
-                        micro_batch_size=micro, gradient_accumulation_steps=accumulate, zero_stage=stage, offload=offload, gradient_checkpointing=checkpointing
+                        micro_batch_size=micro,
+                        gradient_accumulation_steps=accumulate,
+                        zero_stage=stage,
+                        offload=offload,
+                        gradient_checkpointing=checkpointing,
                     )
 
 
@@ -224,7 +250,14 @@ def place(d: Draft, fixed: dict[str, Any]) -> Placed:
         return fastest(d, list(best.values()))
     backup = [p for p in group if p.fits == "yes"] or [p for p in group if p.fits == "tight"]
     if backup:
-        first = min(backup, key=lambda p: (OFFLOADS.index(p.layout.offload) if p.layout.offload in OFFLOADS else 9, p.layout.zero_stage, p.device_bytes))
+        first = min(
+            backup,
+            key=lambda p: (
+                OFFLOADS.index(p.layout.offload) if p.layout.offload in OFFLOADS else 9,
+                p.layout.zero_stage,
+                p.device_bytes,
+            ),
+        )
         return timed(d, first)
     without = [p for p in group if host_holds(d.compute, p.memory, p.layout.offload)] or group
     if without[0].fits == "unknown" and without[0].memory.device_bytes.value is None:
@@ -235,4 +268,10 @@ def place(d: Draft, fixed: dict[str, Any]) -> Placed:
 def fastest(d: Draft, some: Sequence[Placed]) -> Placed:
     """By predicted seconds; where they cannot be said, no checkpointing before checkpointing."""
     seen = [timed(d, p) for p in some]
-    return min(seen, key=lambda p: (p.step_seconds if p.step_seconds is not None else 0.0, p.layout.gradient_checkpointing != "none"))
+    return min(
+        seen,
+        key=lambda p: (
+            p.step_seconds if p.step_seconds is not None else 0.0,
+            p.layout.gradient_checkpointing != "none",
+        ),
+    )

@@ -17,14 +17,32 @@ def validation_share(task: str, data: DatasetProfile | None) -> Decision[float]:
     table = law("schedule").get("validation")
     source = law("schedule").source("validation")
     if data is None:
-        return Decision(name="validation_share", value=table["share"], source=source, rests_on=("data",), why=f"{table['share']:.0%} of the examples, {NO_DATA} in number")
+        return Decision(
+            name="validation_share",
+            value=table["share"],
+            source=source,
+            rests_on=("data",),
+            why=f"{table['share']:.0%} of the examples, {NO_DATA} in number",
+        )
     most = table["classification_most"] if task == "classification" else table["most"]
     n = data.examples
     if n < table["fewest_examples"]:
-        return Decision(name="validation_share", value=0.0, source=source, rests_on=("data",), why=f"{n} examples are too few to hold any back")
+        return Decision(
+            name="validation_share",
+            value=0.0,
+            source=source,
+            rests_on=("data",),
+            why=f"{n} examples are too few to hold any back",
+        )
     held = min(int(n * table["share"]), most)
     share = round(held / n, 4)
-    return Decision(name="validation_share", value=share, source=source, rests_on=("data",), why=f"{held:,} of {n:,} examples: {table['share']:.0%}, at most {most:,}")
+    return Decision(
+        name="validation_share",
+        value=share,
+        source=source,
+        rests_on=("data",),
+        why=f"{held:,} of {n:,} examples: {table['share']:.0%}, at most {most:,}",
+    )
 
 
 def train_sequences(task: str, data: DatasetProfile | None, share: float, length: int, packing: bool) -> int | None:
@@ -65,7 +83,11 @@ def global_batch_size(task: str, method: str, sequences: int | None, epochs: flo
             value //= 2
         why = f"{sequences:,} sequences × {epochs:g} epochs leave {seen / value:,.0f} steps"
         if value > least or seen / value >= batches.get("steps_wanted"):
-            why += f", the most of {least}-{most} that leaves {batches.get('steps_wanted'):,}" if value < most else f"; {most} is the most that practice uses"
+            why += (
+                f", the most of {least}-{most} that leaves {batches.get('steps_wanted'):,}"
+                if value < most
+                else f"; {most} is the most that practice uses"
+            )
         else:
             why += f"; {least} is the least of practice ({least}-{most})"
         if seen / value < batches.get("steps_least"):
@@ -91,13 +113,26 @@ def total_steps(sequences: int | None, batch: int, epochs: float) -> Decision[in
         return Decision(name="total_steps", value=None, unit="steps", source=source, rests_on=rests, why=NO_DATA)
     per = steps_per_epoch(sequences, batch)
     total = max(1, int(round(per * epochs, 6)))
-    return Decision(name="total_steps", value=total, unit="steps", source=source, rests_on=rests, why=f"{sequences:,} sequences / {batch} = {per:,} steps an epoch × {epochs:g}")
+    return Decision(
+        name="total_steps",
+        value=total,
+        unit="steps",
+        source=source,
+        rests_on=rests,
+        why=f"{sequences:,} sequences / {batch} = {per:,} steps an epoch × {epochs:g}",
+    )
 
 
 def warmup_steps(rules: str, task: str, total: int | None) -> Decision[int | None]:
     table = law("schedule")
     path = f"warmup.{rules}"
-    common: dict[str, Any] = {"name": "warmup_steps", "unit": "steps", "source": table.source(path), "rests_on": ("total_steps",), "contested_by": table.contests(path)}
+    common: dict[str, Any] = {
+        "name": "warmup_steps",
+        "unit": "steps",
+        "source": table.source(path),
+        "rests_on": ("total_steps",),
+        "contested_by": table.contests(path),
+    }
     if total is None:
         ratio = table.get(f"{path}.ratio")
         return Decision(value=None, why=f"{ratio:.0%} of the steps, {NO_DATA}", **common)
@@ -108,7 +143,12 @@ def warmup_steps(rules: str, task: str, total: int | None) -> Decision[int | Non
 
 def eval_steps(total: int | None, share: float) -> Decision[int | None]:
     looks = law("schedule").get("early_stopping.evaluations")
-    common: dict[str, Any] = {"name": "eval_steps", "unit": "steps", "source": law("schedule").source("early_stopping"), "rests_on": ("total_steps", "validation_share")}
+    common: dict[str, Any] = {
+        "name": "eval_steps",
+        "unit": "steps",
+        "source": law("schedule").source("early_stopping"),
+        "rests_on": ("total_steps", "validation_share"),
+    }
     if total is None:
         return Decision(value=None, why=f"a tenth of the steps, {NO_DATA}", **common)
     if share == 0:
@@ -118,15 +158,29 @@ def eval_steps(total: int | None, share: float) -> Decision[int | None]:
 
 
 def save_steps(total: int | None, evals: int | None) -> Decision[int | None]:
-    common: dict[str, Any] = {"name": "save_steps", "unit": "steps", "source": law("schedule").source("early_stopping"), "rests_on": ("eval_steps",)}
+    common: dict[str, Any] = {
+        "name": "save_steps",
+        "unit": "steps",
+        "source": law("schedule").source("early_stopping"),
+        "rests_on": ("eval_steps",),
+    }
     if total is None:
         return Decision(value=None, why=f"as often as the validation loss is looked at, {NO_DATA}", **common)
     if evals is None:
         return Decision(value=max(1, total // 5), why=f"five checkpoints in {total:,} steps", **common)
-    return Decision(value=evals, why=f"at each look ({evals:,} steps), so that the best checkpoint can be loaded", **common)
+    return Decision(
+        value=evals, why=f"at each look ({evals:,} steps), so that the best checkpoint can be loaded", **common
+    )
 
 
 def patience(evals: int | None) -> Decision[int]:
     value = law("schedule").get("early_stopping.patience")
     why = f"{value} looks without improvement are a plateau" + (f": {value * evals:,} steps" if evals else "")
-    return Decision(name="early_stopping_patience", value=value, unit="evaluations", source=law("schedule").source("early_stopping"), rests_on=("eval_steps",), why=why)
+    return Decision(
+        name="early_stopping_patience",
+        value=value,
+        unit="evaluations",
+        source=law("schedule").source("early_stopping"),
+        rests_on=("eval_steps",),
+        why=why,
+    )

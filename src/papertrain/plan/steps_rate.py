@@ -19,7 +19,12 @@ def learning_rate(rules: str, task: str, method: str, model: ModelSpec, batch: i
     if r.family_factor != 1:
         contests += rates.contests("family.full")
     if column == "lora" and method != "full":
-        contests += (Contest(ref="arXiv:2602.06204", says="with alpha = 2 x rank the best rate falls as 1/rank: alpha × rate is what counts"),)
+        contests += (
+            Contest(
+                ref="arXiv:2602.06204",
+                says="with alpha = 2 x rank the best rate falls as 1/rank: alpha × rate is what counts",
+            ),
+        )
     return Decision(
         name="learning_rate", value=r.value, rests_on=("task", "method", "model", "global_batch_size"),
         source=rates.source(r.path), contested_by=contests, why=reason(r, rules, task, method, model, batch, family),
@@ -50,15 +55,31 @@ def reason(r: Rate, rules: str, task: str, method: str, model: ModelSpec, batch:
 
 
 def _held(r: Rate) -> str:
-    return "" if abs(r.unclamped - r.batch_factor) < 1e-9 else f", held at {r.batch_factor:g} (the law breaks above the noise scale)"
+    return (
+        ""
+        if abs(r.unclamped - r.batch_factor) < 1e-9
+        else f", held at {r.batch_factor:g} (the law breaks above the noise scale)"
+    )
 
 
 def lr_scheduler(task: str) -> Decision[str]:
     table = law("schedule")
     if task in ("ppo", "grpo"):
-        return Decision(name="lr_scheduler", value=table.get("scheduler.rl.value"), source=table.source("scheduler.rl"), rests_on=("task",), why="the end of a reinforcement run is not known beforehand")
+        return Decision(
+            name="lr_scheduler",
+            value=table.get("scheduler.rl.value"),
+            source=table.source("scheduler.rl"),
+            rests_on=("task",),
+            why="the end of a reinforcement run is not known beforehand",
+        )
     if task == "classification":
-        return Decision(name="lr_scheduler", value=table.get("scheduler.classification"), source=table.source("scheduler"), rests_on=("task",), why="BERT and its successors are tuned with linear decay to zero")
+        return Decision(
+            name="lr_scheduler",
+            value=table.get("scheduler.classification"),
+            source=table.source("scheduler"),
+            rests_on=("task",),
+            why="BERT and its successors are tuned with linear decay to zero",
+        )
     return Decision(name="lr_scheduler", value=table.get("scheduler.value"), source=table.source("scheduler"), rests_on=("task",), contested_by=table.contests("scheduler"), why="cosine to zero, in 157 of 262 published configurations")  # fmt: skip
 
 
@@ -87,7 +108,14 @@ def max_grad_norm(method: str) -> Decision[float]:
     table = law("schedule")
     value = table.get("clip.qlora") if method == "qlora" else table.get("clip.value")
     why = "QLoRA's own value" if method == "qlora" else "nearly universal; Adam is scale-free, so it only cuts spikes"
-    return Decision(name="max_grad_norm", value=value, source=table.source("clip"), rests_on=("method",), contested_by=table.contests("clip"), why=why)
+    return Decision(
+        name="max_grad_norm",
+        value=value,
+        source=table.source("clip"),
+        rests_on=("method",),
+        contested_by=table.contests("clip"),
+        why=why,
+    )
 
 
 def beta(task: str) -> Decision[float] | None:

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import re
-from functools import lru_cache
 from typing import Any
 
 from papertrain.core.errors import PapertrainError
 from papertrain.core.models import Compute, DatasetProfile, Gpu, ModelSpec
 from papertrain.core.units import show_count
 from papertrain.core.values import Contest, Decision, Source
-from papertrain.facts import laws
 from papertrain.facts.laws import law
 from papertrain.plan.rulesets import ADAPTERS, PREFERENCE, REINFORCED
 
@@ -42,13 +39,24 @@ def method(model: ModelSpec, task: str, asked: str | None) -> Decision[str]:
     """Adapters from 1 B on, all weights below: a small model is trained whole at little cost."""
     size = show_count(model.parameters)
     if asked:
-        return Decision(name="method", value=asked, why=f"asked for, for a model of {size}", source=Source(kind="user", ref="--method"), rests_on=("model",))
+        return Decision(
+            name="method",
+            value=asked,
+            why=f"asked for, for a model of {size}",
+            source=Source(kind="user", ref="--method"),
+            rests_on=("model",),
+        )
     if model.parameters < SMALL or model.kind in ("encoder", "vision"):
         return Decision(
             name="method", value="full", rests_on=("model", "task"), source=law("lora").source("targets"),
             why=f"{size} parameters: all of them are trained at little cost, and no adapter can learn more",
         )  # fmt: skip
-    contest = (Contest(ref="arXiv:2405.09673", says="full fine-tuning learns more in continued pretraining, on code and mathematics"),)
+    contest = (
+        Contest(
+            ref="arXiv:2405.09673",
+            says="full fine-tuning learns more in continued pretraining, on code and mathematics",
+        ),
+    )
     return Decision(
         name="method", value="lora", rests_on=("model", "task", "compute"), source=Source(kind="paper", ref="LoRA Without Regret (2025): equal to full fine-tuning until the data exceed the adapter's capacity"),
         contested_by=contest if task in ("pt", "sft") else (),
@@ -63,14 +71,26 @@ def precision(gpu: Gpu) -> Decision[str]:
     if gpu.id == "cpu":
         return Decision(name="precision", value="fp32", rests_on=("compute",), source=law("machine").source("precision"), why="a processor gains nothing from 16-bit numbers, and fp32 needs no loss scaling")  # fmt: skip
     if gpu.has_bf16 and not lacks_bf16(gpu):
-        return Decision(name="precision", value="bf16", rests_on=("compute",), source=source, why=f"{gpu.label} has it{cc}, and bf16 needs no loss scaling")
+        return Decision(
+            name="precision",
+            value="bf16",
+            rests_on=("compute",),
+            source=source,
+            why=f"{gpu.label} has it{cc}, and bf16 needs no loss scaling",
+        )
     if gpu.peak_fp16_dense_flops:
         return Decision(
             name="precision", value="fp16", rests_on=("compute",), source=gpu.sources.get("peak_fp16_dense_flops") or source,
             contested_by=(Contest(ref="torch.cuda.is_bf16_supported()", says="may answer yes by emulation, 7.6-9x slower than fp16"),),
             why=f"{gpu.label} has no bf16{cc}; fp16 with dynamic loss scaling",
         )  # fmt: skip
-    return Decision(name="precision", value="fp32", rests_on=("compute",), source=law("machine").source("precision"), why=f"no 16-bit peak is on record for {gpu.label}")
+    return Decision(
+        name="precision",
+        value="fp32",
+        rests_on=("compute",),
+        source=law("machine").source("precision"),
+        why=f"no 16-bit peak is on record for {gpu.label}",
+    )
 
 
 def lacks_bf16(gpu: Gpu) -> bool:
@@ -85,23 +105,36 @@ def refuse_bf16(gpu: Gpu, asked: Any) -> None:
     if asked in ("bf16", "pure_bf16") and gpu.id != "cpu" and (lacks_bf16(gpu) or not gpu.has_bf16):
         cc = f" (compute capability {gpu.compute_capability})" if gpu.compute_capability else ""
         raise PapertrainError(
-            f"{gpu.label} has no bf16{cc}: it would be emulated 7.6-9x slower than fp16; use --set precision=fp16", code="no-bf16"
+            f"{gpu.label} has no bf16{cc}: it would be emulated 7.6-9x slower than fp16; use --set precision=fp16",
+            code="no-bf16",
         )
 
 
 def optimizer() -> Decision[str]:
-    return Decision(name="optimizer", value="adamw", source=law("machine").source("optimizer"), why="what almost every published configuration uses, and what the rates here were found with")
+    return Decision(
+        name="optimizer",
+        value="adamw",
+        source=law("machine").source("optimizer"),
+        why="what almost every published configuration uses, and what the rates here were found with",
+    )
 
 
 def attention(gpu: Gpu) -> Decision[str]:
     why = "torch's own kernel, the default of transformers: no attention matrix in memory"
     if gpu.vendor == "nvidia" and not lacks_bf16(gpu):
         why += "; FlashAttention-2 would need the flash-attn package"
-    return Decision(name="attention", value="sdpa", rests_on=("compute",), source=law("machine").source("attention"), why=why)
+    return Decision(
+        name="attention", value="sdpa", rests_on=("compute",), source=law("machine").source("attention"), why=why
+    )
 
 
 def seed() -> Decision[int]:
-    return Decision(name="seed", value=law("machine").get("seed.value"), source=law("machine").source("seed"), why="fixed so that the run can be repeated; a claim needs several")
+    return Decision(
+        name="seed",
+        value=law("machine").get("seed.value"),
+        source=law("machine").source("seed"),
+        why="fixed so that the run can be repeated; a claim needs several",
+    )
 
 
 def sequence_length(model: ModelSpec, task: str, data: DatasetProfile | None, asked: int | None) -> Decision[int]:
@@ -114,14 +147,25 @@ def sequence_length(model: ModelSpec, task: str, data: DatasetProfile | None, as
                 f"sequence length {asked:,} is longer than the {limit:,} positions of {model.name}; use --seq-len {limit} or a model with rope scaling",
                 code="too-long", ask=[f"--seq-len {limit}"],
             )  # fmt: skip
-        return Decision(name="sequence_length", value=asked, unit="tokens", why=f"asked for{cut_share(data, asked)}", source=Source(kind="user", ref="--seq-len"), rests_on=("data",))
+        return Decision(
+            name="sequence_length",
+            value=asked,
+            unit="tokens",
+            why=f"asked for{cut_share(data, asked)}",
+            source=Source(kind="user", ref="--seq-len"),
+            rests_on=("data",),
+        )
     short = task in ("classification", "image")
     default = table["encoder_default"] if short else table["default"]
     if limit is not None:
         default = min(default, limit)
     most = limit or 10**9
     if data is None or data.lengths is None or task == "pt":
-        which = "the usual block for continued pretraining" if task == "pt" else "no token lengths are known, so the usual default"
+        which = (
+            "the usual block for continued pretraining"
+            if task == "pt"
+            else "no token lengths are known, so the usual default"
+        )
         return Decision(name="sequence_length", value=default, unit="tokens", source=law("machine").source("length"), rests_on=("model",), why=f"{which}, within {limit or 'no known limit of'} positions")  # fmt: skip
     step = table["multiple"]
     wanted = -(-data.lengths.p99 // step) * step
@@ -129,7 +173,14 @@ def sequence_length(model: ModelSpec, task: str, data: DatasetProfile | None, as
     why = f"99 % of the examples have at most {data.lengths.p99:,} tokens{cut_share(data, value)}"
     if wanted > most:
         why = f"99 % of the examples have at most {data.lengths.p99:,} tokens, but the model has {most:,} positions{cut_share(data, value)}"
-    return Decision(name="sequence_length", value=value, unit="tokens", source=law("machine").source("length"), rests_on=("data", "model"), why=why)
+    return Decision(
+        name="sequence_length",
+        value=value,
+        unit="tokens",
+        source=law("machine").source("length"),
+        rests_on=("data", "model"),
+        why=why,
+    )
 
 
 def cut_share(data: DatasetProfile | None, cutoff: int) -> str:
@@ -137,13 +188,23 @@ def cut_share(data: DatasetProfile | None, cutoff: int) -> str:
     if data is None or data.lengths is None:
         return ""
     longest = data.lengths.longest
-    return f"; the longest has {longest:,} and is cut" if longest > cutoff else f"; the longest has {longest:,}, so nothing is cut"
+    return (
+        f"; the longest has {longest:,} and is cut"
+        if longest > cutoff
+        else f"; the longest has {longest:,}, so nothing is cut"
+    )
 
 
 def packing(task: str, data: DatasetProfile | None, length: int) -> Decision[bool]:
     source = law("schedule").source("packing")
     if task == "pt":
-        return Decision(name="packing", value=True, rests_on=("task",), source=source, why="plain text has no examples to keep apart: it is cut into full blocks")
+        return Decision(
+            name="packing",
+            value=True,
+            rests_on=("task",),
+            source=source,
+            why="plain text has no examples to keep apart: it is cut into full blocks",
+        )
     why = "off: each example keeps its own sequence, so that steps and batches count examples"
     if data is not None and data.lengths is not None and task == "sft" and data.lengths.mean > 0:
         gain = length / max(1.0, min(data.lengths.mean, length))
@@ -152,41 +213,30 @@ def packing(task: str, data: DatasetProfile | None, length: int) -> Decision[boo
     return Decision(name="packing", value=False, rests_on=("task", "data", "sequence_length"), source=source, why=why)
 
 
-@lru_cache
-def registry() -> dict[str, Any]:
-    found: dict[str, Any] = json.loads((laws.FOLDER.parent / "templates" / "llamafactory.json").read_text("utf-8"))
-    return found
-
-
 def template(model: ModelSpec, task: str) -> Decision[str | None] | None:
     """LLaMA-Factory's own name for the model's chat format; None for a base model. No decision outside of chat tasks."""
     if task not in CHAT_TASKS or model.kind not in ("causal", "multimodal"):
         return None
-    table = registry()
-    source = Source(kind=table["source"]["kind"], ref=table["source"]["ref"])
-    found, how = _look_up(model.name, table)
+    from papertrain.facts.frameworks.load import framework
+
+    factory = framework("llamafactory")
+    source = Source(kind="code", ref=f"LLaMA-Factory {factory.version}, extras/constants.py ({factory.made_by})")
+    found, entry = registered(model.name, factory.more["models"])
     if found:
-        return Decision(name="template", value=found, rests_on=("model",), source=source, why=f"LLaMA-Factory's registry: {how}")
-    if how:
-        why = f"{how} is a base model without a chat format: choose one (`default`, or its family's) and keep it for inference"
+        why = f"LLaMA-Factory's registry: {entry}"
+    elif entry:
+        why = f"{entry} is a base model without a chat format: choose one (`default`, or its family's) and keep it for inference"
     else:
         why = f"{model.name} is not in LLaMA-Factory's registry: choose one with --set template=NAME"
-    return Decision(name="template", value=None, rests_on=("model",), source=source, why=why)
+    return Decision(name="template", value=found, rests_on=("model",), source=source, why=why)
 
 
-def _look_up(name: str, table: dict[str, Any]) -> tuple[str | None, str]:
-    """(template, the entry that says so); ("", entry) for an entry without a template; (None, "") for no entry."""
-    base = name.rstrip("/").rpartition("/")[2]
-    key = _plain(base)
-    repos: dict[str, str | None] = table["repos"]
-    if name in repos:
-        return repos[name], name
+def registered(name: str, repos: dict[str, str | None]) -> tuple[str | None, str]:
+    """(template, the repository that says so), by full name, else by the end of the path; ("") for none."""
+    key = _plain(name.rstrip("/").rpartition("/")[2])
     for repo, value in repos.items():
-        if _plain(repo.rpartition("/")[2]) == key:
+        if repo == name or _plain(repo.rpartition("/")[2]) == key:
             return value, repo
-    for entry, value in table["models"].items():
-        if _plain(entry) == key:
-            return value, entry
     return None, ""
 
 
@@ -200,4 +250,6 @@ def is_adapter(method: str) -> bool:
 
 def check_method(model: ModelSpec, compute: Compute, method: str) -> None:
     if method == "qlora" and compute.gpu.id == "cpu":
-        raise PapertrainError("qlora needs a CUDA card (bitsandbytes 4-bit kernels); on a processor use --method lora", code="no-qlora")
+        raise PapertrainError(
+            "qlora needs a CUDA card (bitsandbytes 4-bit kernels); on a processor use --method lora", code="no-qlora"
+        )

@@ -1,0 +1,266 @@
+"""A plan for people: the short answer on a terminal, and `plan.md`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from papertrain.core.texts import say
+from papertrain.core.training import Alternative, Memory, TrainingPlan
+from papertrain.core.units import show_bytes, show_count, show_number, show_seconds
+from papertrain.core.values import Decision, Estimate, Value
+
+FITS = {"yes": "It fits", "tight": "Tight", "no": "It does not fit", "unknown": "Whether it fits is unknown"}
+FIRST = (
+    "micro_batch_size", "gradient_accumulation_steps", "learning_rate", "warmup_steps", "lora_rank", "epochs", "precision",
+    "gradient_checkpointing", "zero_stage", "offload", "weight_decay", "sequence_length", "template",
+)  # fmt: skip
+WIDE = 100
+
+
+class Difference(Value, frozen=True, kw_only=True):
+    """One parameter on which the two rule sets disagree by more than 1.5x."""
+
+    name: str
+    ours: Any
+    theirs: Any
+    rules: str
+    why: str
+
+
+def result_line(p: TrainingPlan) -> str:
+    """`It fits: 20.3 GB of 24.0 on each card (18.9-22.0); 1,926 steps, 3 h 40 min (2.9-5.0)`."""
+    return f"{say(FITS[p.fits])}: {memory_words(p)}; {time_words(p)}"
+
+
+def memory_words(p: TrainingPlan) -> str:
+    m = p.memory
+    where = (
+        say("on this machine")
+        if p.compute.gpu.id == "cpu"
+        else say("on each card")
+        if p.compute.gpus > 1
+        else say("on the card")
+    )
+    if m is None or m.device_bytes.value is None:
+        return m.device_bytes.unknown if m is not None else say("memory unknown")
+    room = "" if m.capacity_bytes is None else say(" of {room}", room=gigabytes(m.capacity_bytes))
+    return f"{gigabytes(m.device_bytes.value)} GB{room} {where}{span(m.device_bytes, gigabytes)}"
+
+
+def time_words(p: TrainingPlan) -> str:
+    steps = p.total_steps.value
+    d = p.duration
+    counted = say("{n} steps", n=f"{steps:,}") if steps is not None else say("steps unknown without --data")
+    if d is None or d.step_seconds.value is None:
+        return say("{steps}, time unknown", steps=counted)
+    if d.total_seconds.value is None or steps is None:
+        return say("{steps}, {seconds} a step", steps=counted, seconds=show_seconds(d.step_seconds.value))
+    total = d.total_seconds
+    return f"{counted}, {show_seconds(total.value)}{span(total, lambda s: show_seconds(s))}"
+
+
+def gigabytes(n: float | None) -> str:
+    return "unknown" if n is None else f"{n / 1e9:.1f}"
+
+
+def span(e: Estimate, show: Any) -> str:
+    return "" if e.low is None or e.high is None else f" ({show(e.low)}-{show(e.high)})"
+
+
+def default_of(name: str, defaults: Mapping[str, Any]) -> Any:
+    return defaults.get(name)
+
+
+def shown(p: TrainingPlan, defaults: Mapping[str, Any]) -> list[Decision[Any]]:
+    """What differs from the framework's own default, in the order of importance; what the user set comes first."""
+    mine = [d for d in p.decisions() if d.source.kind == "user" and d.name not in ("method", "sequence_length")]
+    found = [d for name in FIRST if (d := p.decision(name)) is not None and d not in mine and d.value is not None]
+    return [*mine, *(d for d in found if d.name not in defaults or defaults[d.name] != d.value)]
+
+
+def table(p: TrainingPlan, decisions: Sequence[Decision[Any]], differences: Sequence[Difference] = ()) -> list[str]:
+    """Aligned columns: parameter, value, why; what the other rule set says stands at the end."""
+    rows = []
+    theirs = {d.name: d for d in differences}
+    for d in decisions:
+        name, value = d.name, show_number(d.value)
+        if d.name == "lora_rank" and p.lora_alpha is not None:
+            name, value = "lora_rank / alpha", f"{value} / {show_number(p.lora_alpha.value)}"
+        why = d.why
+        if d.name in theirs:
+            why += f"   {theirs[d.name].rules}: {show_number(theirs[d.name].theirs)}"
+        rows.append((name, value, why))
+    first = max([*(len(r[0]) for r in rows), 9])
+    second = min(max([*(len(r[1]) for r in rows), 5]), 24)
+    lines = [f"  {'parameter':<{first}}  {'value':<{second}}  why"]
+    for name, value, why in rows:
+        lead = f"  {name:<{first}}  {value:<{second}}  "
+        lines.extend(wrapped(lead, why))
+    return lines
+
+
+def wrapped(lead: str, text: str, width: int = WIDE) -> list[str]:
+    import textwrap
+
+    room = max(30, width - len(lead))
+    parts = textwrap.wrap(text, room, break_on_hyphens=False, break_long_words=False) or [""]
+    return [lead + parts[0], *(" " * len(lead) + part for part in parts[1:])]
+
+
+def memory_line(m: Memory) -> str:
+    """One line: `weights 14.2 ▇▇▇▇▇▇▇  activations 2.9 ▇ …`."""
+    parts = sorted(((k, v) for k, v in m.components.items() if v > 5e7), key=lambda kv: -kv[1])
+    return "  ".join(f"{k} {gigabytes(v)} {bar(v)}" for k, v in parts)
+
+
+def bar(n: float) -> str:
+    """One block for 2 GB, seven at most fill a line; under a quarter of that, a thin one."""
+    blocks = n / 2e9
+    return "▇" * min(12, round(blocks)) if blocks >= 0.75 else "▏"
+
+
+def data_line(p: TrainingPlan) -> str:
+    d = p.dataset
+    if d is None:
+        return say("none given: batch and length are the medians of practice")
+    parts = [say("{rows} rows", rows=f"{d.rows:,}")]
+    left = [say("{n} empty answers", n=f"{d.empty_answers:,}")] if d.empty_answers else []
+    if d.bad_rows:
+        left.append(say("{n} rows that do not fit {format}", n=f"{d.bad_rows:,}", format=d.format))
+    parts.append(say("{n} examples", n=f"{d.examples:,}") + (f" ({', '.join(left)})" if left else ""))
+    if d.tokens is not None:
+        trained = "" if d.trainable_tokens is None else say(", {n} trained", n=show_count(d.trainable_tokens))
+        parts.append(say("{n} tokens", n=show_count(d.tokens)) + trained)
+    elif d.tokens_low is not None:
+        parts.append(say("{low} to {high} tokens", low=show_count(d.tokens_low), high=show_count(d.tokens_high)))
+    text = " → ".join(parts)
+    if d.truncated_examples and d.examples:
+        text += say(
+            "; {share} cut at {length}",
+            share=f"{d.truncated_examples / d.examples:.1%}",
+            length=f"{p.sequence_length.value:,}",
+        )
+    return text
+
+
+def alternative_words(a: Alternative, chosen_seconds: float | None) -> str:
+    cost = ""
+    if a.step_seconds is not None and chosen_seconds:
+        ratio = a.step_seconds / chosen_seconds
+        cost = (
+            say(", {n}x the time", n=f"{ratio:.2g}")
+            if ratio >= 1.05
+            else say(", {n}% faster", n=f"{100 * (1 - ratio):.0f}")
+            if ratio <= 0.95
+            else say(", as fast")
+        )
+    need = "" if a.device_bytes is None else f", {show_bytes(a.device_bytes)}"
+    verdict = {
+        "yes": say("fits"),
+        "tight": say("tight"),
+        "no": say("does not fit"),
+        "unknown": say("not known to fit"),
+    }[a.fits]
+    effect = say(" (changes the experiment)") if a.effect == "experiment" else ""
+    return f"{a.what}: {verdict}{need}{cost}{effect}"
+
+
+def markdown(p: TrainingPlan, *, state: str, differences: Sequence[Difference] = ()) -> str:
+    """`plan.md`: everything the plan decides, with reasons, sources and doubts. `state` says who confirmed it."""
+    cards = p.compute.said or f"{p.compute.gpus} × {p.compute.gpu.label}"
+    lines = [
+        f"# Plan: {p.model.name}, {p.task}, {p.method.value}",
+        "",
+        f"Status: **{state}**"
+        + (
+            ""
+            if state.startswith("confirmed")
+            else ". Read it, then confirm it: `papertrain status WORK --confirm derive`."
+        ),
+        "",
+        f"{result_line(p)}.",
+        "",
+        f"- model: {p.model.name}, {p.model.parameters:,} parameters ({p.model.source.ref})",
+        f"- cards: {cards}",
+        f"- data: {data_line(p)}"
+        + ("" if p.dataset is None else f" (`{p.dataset.path}`, sha256 {p.dataset.sha256[:12]})"),
+        f"- rules: {p.rules}",
+        "",
+        "## Parameters",
+        "",
+        "| parameter | value | why | source |",
+        "| --- | --- | --- | --- |",
+    ]
+    lines += [
+        f"| {d.name} | {cell(show_number(d.value))} | {cell(d.why)} | {cell(f'{d.source.kind}: {d.source.ref}')} |"
+        for d in p.decisions()
+    ]
+    doubts = [(d.name, c) for d in p.decisions() for c in d.contested_by]
+    if doubts:
+        lines += ["", "## What disagrees", "", *(f"- {name}: {c.says} ({c.ref})" for name, c in doubts)]
+    if differences:
+        lines += ["", "## Where the other rule set differs by more than 1.5×", ""]
+        lines += [
+            f"- {d.name}: {p.rules} {show_number(d.ours)}, {d.rules} {show_number(d.theirs)}: {d.why}"
+            for d in differences
+        ]
+    lines += memory_section(p) + time_section(p)
+    if p.alternatives:
+        seconds = None if p.duration is None else p.duration.step_seconds.value
+        lines += ["", "## Other ways", "", *(f"- {alternative_words(a, seconds)}" for a in p.alternatives)]
+    if p.warnings:
+        lines += ["", "## Warnings", "", *(f"- {w}" for w in p.warnings)]
+    return "\n".join(lines) + "\n"
+
+
+def memory_section(p: TrainingPlan) -> list[str]:
+    m = p.memory
+    if m is None:
+        return []
+    rows = (("allocated (torch)", m.allocated_bytes), ("reserved (its allocator)", m.reserved_bytes), ("device (nvidia-smi)", m.device_bytes),
+            ("host, a node", m.host_bytes), ("disk, one checkpoint", m.disk_bytes))  # fmt: skip
+    lines = ["", "## Memory", "", "| meter | predicted | 90 % range |", "| --- | --- | --- |"]
+    lines += [
+        f"| {name} | {show_bytes(e.value)} | {show_bytes(e.low)} to {show_bytes(e.high)} |"
+        for name, e in rows
+        if e.value is not None
+    ]
+    lines += [f"| {name} | unknown: {cell(e.unknown)} | |" for name, e in rows if e.value is None]
+    lines += [
+        "",
+        "Parts at the peak ("
+        + m.peak_phase.replace("_", " ")
+        + "): "
+        + ", ".join(f"{k} {show_bytes(v)}" for k, v in m.components.items())
+        + ".",
+    ]
+    return [
+        *lines,
+        "",
+        "Nearest measured runs: "
+        + ("; ".join(m.basis) or "none like yours; `papertrain launch WORK --smoke` measures it")
+        + ".",
+    ]
+
+
+def time_section(p: TrainingPlan) -> list[str]:
+    d = p.duration
+    if d is None or d.step_seconds.value is None:
+        return [
+            "",
+            "## Time",
+            "",
+            "Unknown" + (f": {d.step_seconds.unknown}." if d is not None and d.step_seconds.unknown else "."),
+        ]
+    lines = ["", "## Time", "", f"- one step: {show_seconds(d.step_seconds.value)}{span(d.step_seconds, show_seconds)}"]
+    if d.total_seconds.value is not None:
+        hours = d.total_seconds.value * p.compute.gpus / 3600
+        lines += [
+            f"- the run: {show_seconds(d.total_seconds.value)}{span(d.total_seconds, show_seconds)}, {hours:,.1f} GPU-hours"
+        ]
+    return [*lines, f"- basis: {d.basis}"] if d.basis else lines
+
+
+def cell(text: str) -> str:
+    return text.replace("|", "\\|").replace("\n", " ")

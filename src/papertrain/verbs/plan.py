@@ -1,0 +1,340 @@
+"""`plan`: which parameters, why, does it fit, how long, what else would work."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from papertrain.core.params import Arg, DryRunArg, EnvArg, ModeArg, OutArg, OverwriteArg
+from papertrain.core.report import Report
+from papertrain.core.texts import say
+
+if TYPE_CHECKING:
+    from papertrain.core.training import TrainingPlan
+    from papertrain.core.values import Mode
+    from papertrain.plan.derive_question import Question
+    from papertrain.report.plan import Difference
+
+
+def plan(
+    target: Annotated[
+        str, Arg("a model (folder, config.json, Hugging Face name, or a size such as 7B), or a workspace", "MODEL|WORK")
+    ],
+    *,
+    data: Annotated[Path | None, Arg("the training data; without it the plan is provisional", "PATH")] = None,
+    gpu: Annotated[
+        str | None, Arg('the cards: "4x A100-80GB", "8*4090", cpu (default: this machine\'s)', "SPEC")
+    ] = None,
+    nodes: Annotated[int | None, Arg("machines with those cards each", "N")] = None,
+    host_ram: Annotated[str | None, Arg("memory of one machine, for offload: 512GB", "SIZE")] = None,
+    disk: Annotated[str | None, Arg("free disk: 2TB", "SIZE")] = None,
+    task: Annotated[
+        str | None,
+        Arg(
+            "what is trained (default: by the data's format)",
+            choices=("sft", "pt", "dpo", "kto", "orpo", "simpo", "rm", "ppo", "grpo", "classification", "image"),
+        ),
+    ] = None,
+    method: Annotated[
+        str | None,
+        Arg("how (default: adapters from 1 B on)", choices=("full", "lora", "qlora", "dora", "rslora", "freeze")),
+    ] = None,
+    seq_len: Annotated[
+        int | None, Arg("tokens of one sequence (default: 99 % of the examples are kept whole)", "N")
+    ] = None,
+    sets: Annotated[Sequence[str], Arg("fix one parameter; the reason then says so", "NAME=VALUE", name="set")] = (),
+    rules: Annotated[
+        Literal["method", "evidence"] | None, Arg("the published method (default), or what the evidence supports")
+    ] = None,
+    name: Annotated[str | None, Arg("the method's name in the study (default: ours)", "NAME")] = None,
+    fine_grained: Annotated[bool, Arg("the task is fine-grained: LoRA rank 64-128")] = False,
+    calibrate: Annotated[
+        Path | None,
+        Arg("a run of yours (folder, trainer_state.json, nvidia-smi csv, OOM log) to move the estimate by", "RUN"),
+    ] = None,
+    online: Annotated[bool, Arg("ask the Hugging Face hub for a model that is not known here")] = False,
+    confirm: Annotated[bool, Arg("you read the plan and stand by it")] = False,
+    output: OutArg = None,
+    mode: ModeArg = None,
+    overwrite: OverwriteArg = False,
+    dry_run: DryRunArg = False,
+    env: EnvArg = None,
+) -> Report:
+    """Derive training parameters with their reasons; say whether it fits, how long it takes, and what else would work.
+
+    Every parameter stands with its value and why; `-v` shows all of them with sources and doubts, and
+    `papertrain explain NAME --plan WORK` the chain behind one. "fits" is yes, tight (the 90 % range passes the card),
+    no, or unknown. Alternatives say whether they change only the execution, or the experiment.
+
+    papertrain plan Qwen/Qwen2.5-7B-Instruct --data train.jsonl --gpu "4x A100-80GB" --method lora -o work
+    papertrain plan ./my-model --gpu "8x 4090" --method full --seq-len 4096 --set zero_stage=3
+    papertrain plan work --set learning_rate=1e-4        derive again from the stored inputs and show what changes
+    """
+    from papertrain.core.errors import PapertrainError
+    from papertrain.core.gate import decide_mode
+    from papertrain.core.workspace import NAME, Workspace
+    from papertrain.plan.derive_question import read_sets
+
+    again = Workspace.is_workspace(Path(target)) and not (Path(target) / "config.json").is_file()
+    place = output or (Path(target) if again else None)
+    chosen = decide_mode(mode, place)
+    fixed = read_sets(sets)
+    if name is not None and not NAME.fullmatch(name):
+        raise PapertrainError(f"{name!r} cannot be a name: letters, digits, - and _ only", code="bad-name")
+    if again:
+        question, before = _stored(Path(target), name)
+        question = _changed(question, locals())
+    else:
+        question, before = _asked(locals()), None
+    question = _with_sets(question, fixed, method=method, task=task, seq_len=seq_len)
+    notes: list[str] = []
+    if calibrate is not None:
+        question, notes = _calibrated(question, calibrate)
+    derived, diffs = _derive(question)
+    wrote: list[str] = []
+    if place is not None and chosen != "exploratory":
+        wrote = _write(place, question, derived, diffs, confirm=confirm, overwrite=overwrite, dry_run=dry_run)
+    elif confirm:
+        raise PapertrainError("--confirm needs a workspace to record it in: name one with -o", code="no-workspace")
+    return _report(
+        derived,
+        diffs,
+        place=place,
+        mode=chosen,
+        before=before,
+        wrote=wrote,
+        notes=notes,
+        again=again,
+        target=target,
+        dry_run=dry_run,
+    )
+
+
+def _asked(o: dict[str, Any]) -> Question:
+    """The question in the user's words, read: model, cards, data, in the order in which mistakes are cheapest to see."""
+    from papertrain.core.errors import PapertrainError
+    from papertrain.plan.derive_question import Question
+    from papertrain.plan.steps_task import sequence_length, task_of
+    from papertrain.verbs import _plan
+
+    model = _plan.model_for(o["target"], online=o["online"])
+    compute = _plan.compute_of(o["gpu"], o["nodes"], o["host_ram"], o["disk"])
+    if o["seq_len"] is not None:
+        if o["seq_len"] < 8:
+            raise PapertrainError(f"--seq-len {o['seq_len']}: at least 8 tokens", code="bad-value")
+        sequence_length(model, o["task"] or "sft", None, o["seq_len"])
+    data = None if o["data"] is None else _plan.profile_of(o["data"], model, o["task"], o["seq_len"])
+    task = task_of(model, data, o["task"])
+    return Question(
+        model=_plan.with_head(model, task, data), compute=compute, dataset=data, task=task, method=o["method"], seq_len=o["seq_len"],
+        rules=o["rules"] or "method", name=o["name"] or "ours", fine_grained=o["fine_grained"],
+    )  # fmt: skip
+
+
+def _stored(work: Path, name: str | None) -> tuple[Question, TrainingPlan]:
+    from papertrain.core.workspace import Workspace
+    from papertrain.verbs import _plan
+
+    space = Workspace.open(work)
+    before = space.plan(name)
+    return _plan.read_question(space.plan_path(before.name).with_name(_plan.QUESTION)), before
+
+
+def _changed(q: Question, o: dict[str, Any]) -> Question:
+    """The stored question with what this call says anew."""
+    from msgspec import structs
+
+    from papertrain.verbs import _plan
+
+    if any(o[k] is not None for k in ("gpu", "nodes", "host_ram", "disk")):
+        if o["gpu"] is not None:
+            q = structs.replace(q, compute=_plan.compute_of(o["gpu"], o["nodes"], o["host_ram"], o["disk"]))
+        else:
+            from papertrain.core.units import parse_bytes
+
+            c = q.compute
+            ram = c.host_memory_bytes if o["host_ram"] is None else parse_bytes(o["host_ram"])
+            space = c.disk_bytes if o["disk"] is None else parse_bytes(o["disk"])
+            q = structs.replace(
+                q, compute=structs.replace(c, nodes=o["nodes"] or c.nodes, host_memory_bytes=ram, disk_bytes=space)
+            )
+    if o["data"] is not None:
+        data = _plan.profile_of(o["data"], q.model, o["task"] or q.task, o["seq_len"] or q.seq_len)
+        q = structs.replace(q, dataset=data)
+    return structs.replace(q, rules=o["rules"] or q.rules, fine_grained=o["fine_grained"] or q.fine_grained)
+
+
+def _with_sets(
+    q: Question, fixed: dict[str, Any], *, method: str | None, task: str | None, seq_len: int | None
+) -> Question:
+    """--set method=, task= and sequence_length= are the options of the same meaning."""
+    from msgspec import structs
+
+    fixed = dict(fixed)
+    return structs.replace(
+        q, method=method or fixed.pop("method", None) or q.method, task=task or fixed.pop("task", None) or q.task,
+        seq_len=seq_len or fixed.pop("sequence_length", None) or q.seq_len, sets={**q.sets, **fixed},
+    )  # fmt: skip
+
+
+def _derive(q: Question) -> tuple[TrainingPlan, list[Difference]]:
+    """The plan, and where the other rule set differs."""
+    from msgspec import structs
+
+    from papertrain.plan.derive import derive
+    from papertrain.verbs import _plan
+
+    derived = derive(q)
+    other = derive(structs.replace(q, rules="evidence" if q.rules == "method" else "method"))
+    return derived, _plan.differences(derived, other)
+
+
+def _calibrated(q: Question, path: Path) -> tuple[Question, list[str]]:
+    from msgspec import structs
+
+    from papertrain.core.errors import PapertrainError
+    from papertrain.core.files import read_text
+    from papertrain.plan.derive import derive
+    from papertrain.plan.derive_calibrate import calibrate, observe, run_files
+
+    if not path.exists():
+        raise PapertrainError("no such run", code="no-file", file=path)
+    plain = derive(structs.replace(q, memory_shift=1.0, time_shift=1.0))
+    seen = []
+    for file in run_files(path):
+        try:
+            seen += observe(file.name, read_text(file))
+        except PapertrainError:
+            if path.is_file():
+                raise
+    if not seen:
+        raise PapertrainError(
+            "nothing in it says what the run used", code="no-measurement", file=path,
+            ask=["trainer_state.json or trainer_log.jsonl (time)", "nvidia-smi --query-gpu=memory.used --format=csv (memory)", "a log with the OOM message"],
+        )  # fmt: skip
+    m, t = plain.memory, plain.duration
+    predicted = {
+        "device": m.device_bytes.value if m else None, "allocated": m.allocated_bytes.value if m else None,
+        "step_seconds": t.step_seconds.value if t else None,
+    }  # fmt: skip
+    found = calibrate(seen, predicted)
+    return structs.replace(q, memory_shift=found.memory, time_shift=found.time), list(found.says)
+
+
+def _write(
+    place: Path, q: Question, p: TrainingPlan, diffs: list[Difference], *, confirm: bool, overwrite: bool, dry_run: bool
+) -> list[str]:
+    """plan.json, plan.md and the inputs, in one atomic write; then the confirmation."""
+    from papertrain.core.files import Writer
+    from papertrain.core.gate import confirm as record
+    from papertrain.core.gate import confirmation
+    from papertrain.core.training import write_plan
+    from papertrain.core.workspace import Workspace
+    from papertrain.report.plan import markdown
+    from papertrain.verbs import _plan
+
+    folder = f"plans/{p.name}"
+    space = Workspace(place)
+    text = write_plan(p)
+    path = space.plan_path(p.name)
+    same = path.is_file() and path.read_bytes() == text.encode()
+    known = confirmation(space, p.name) if same else None
+    state = "confirmed" if confirm else f"confirmed at {known.at}" if known else "unconfirmed"
+    with Writer(place, overwrite=overwrite, dry_run=dry_run) as w:
+        w.text(f"{folder}/plan.json", text)
+        w.text(f"{folder}/{_plan.QUESTION}", _plan.write_question(q))
+        w.text(f"{folder}/plan.md", markdown(p, state=state, differences=diffs))
+    if confirm and not dry_run:
+        record(space, p.name)
+    return [
+        f"{'would write' if dry_run else 'wrote' if c.kind != 'same' else 'same'} {place / c.path}" for c in w.changes
+    ]
+
+
+def _report(
+    p: TrainingPlan, diffs: list[Difference], *, place: Path | None, mode: Mode, before: TrainingPlan | None, wrote: list[str], notes: list[str],
+    again: bool, target: str, dry_run: bool,
+) -> Report:  # fmt: skip
+    from papertrain.report import plan as words
+    from papertrain.verbs import _plan
+
+    defaults = _plan.factory_defaults()
+    decisions = words.shown(p, defaults)
+    seconds = None if p.duration is None else p.duration.step_seconds.value
+    body = [""]
+    if again:
+        moved = _plan.changed(before, p)
+        body += [f"  {say('changed')}  {m}" for m in moved] or [f"  {say('nothing changed')}"]
+        body.append("")
+    body += words.table(p, decisions, diffs)
+    body.append(
+        "  " + say("-v shows all {n}, papertrain explain NAME --plan WORK the chain behind one", n=len(p.decisions()))
+    )
+    body.append("")
+    if p.memory is not None and p.memory.device_bytes.value is not None:
+        body += words.wrapped(
+            "  memory per card   " if p.compute.gpu.id != "cpu" else "  memory            ", words.memory_line(p.memory)
+        )
+        body += words.wrapped(
+            "  nearest measured  ", "; ".join(p.memory.basis) or say("none like yours: launch --smoke measures yours")
+        )
+    body += words.wrapped("  data              ", words.data_line(p))
+    body += [line for n in notes for line in words.wrapped("  calibrated        ", n)]
+    lead = say("to make it fit") if p.fits in ("no", "tight") else say("other ways")
+    for i, a in enumerate(p.alternatives[:3]):
+        body += words.wrapped(f"  {lead if i == 0 else '':<16}  ", words.alternative_words(a, seconds))
+    details = ["", *words.table(p, list(p.decisions()), diffs), ""]
+    details += [f"  {d.name}: {d.source.kind}: {d.source.ref}" for d in p.decisions()]
+    details += ["", *(f"  {d.name}: {c.says} ({c.ref})" for d in p.decisions() for c in d.contested_by)]
+    details += ["", *(f"  {words.alternative_words(a, seconds)}" for a in p.alternatives)]
+    details += ["", *(f"  {w}" for w in wrote)]
+    return Report(
+        verb="plan",
+        mode=mode,
+        level="error" if p.fits == "no" else "warning" if p.fits in ("tight",) else "ok",
+        result=words.result_line(p),
+        body="\n".join(body) + "\n",
+        details="\n".join(details),
+        explanation=_explanation(p, diffs),
+        action=_action(p, place, mode, target, dry_run),
+        warnings=(
+            *p.warnings,
+            *((say("provisional: nothing was written"),) if mode == "exploratory" and place is not None else ()),
+        ),
+        data={**_plan.data_of(p, diffs), "calibration": notes, "files": wrote, "changed": _plan.changed(before, p)},
+    )
+
+
+def _explanation(p: TrainingPlan, diffs: list[Difference]) -> str:
+    """Why it fits or not, in the words of the decision that mattered; then where the rule sets part."""
+    from papertrain.core.units import show_number
+
+    lead = (
+        p.offload
+        if p.offload.value != "none"
+        else p.zero_stage
+        if p.zero_stage.value or p.compute.gpus > 1
+        else p.gradient_checkpointing
+    )
+    text = f"{lead.name}: {lead.why}"
+    rates = [f"{d.name} {show_number(d.ours)} ({p.rules}) or {show_number(d.theirs)} ({d.rules})" for d in diffs][:3]
+    if rates:
+        text += "; " + say("the rule sets differ on {names}", names=", ".join(rates))
+    return text
+
+
+def _action(p: TrainingPlan, place: Path | None, mode: Mode, target: str, dry_run: bool) -> str:
+    if p.fits == "no" and p.alternatives:
+        best = p.alternatives[0]
+        sets = " ".join(
+            f"--set {k}={v}"
+            for k, v in best.changes.items()
+            if k not in ("gpus", "loss", "gradient_accumulation_steps")
+        )
+        where = place if place is not None and mode != "exploratory" and not dry_run else target
+        if sets and best.fits != "no":
+            return f"papertrain plan {where} … {sets}" if where == target else f"papertrain plan {where} {sets}"
+    if place is None or mode == "exploratory" or dry_run:
+        return f"papertrain plan {target} … -o work"
+    return f"papertrain generate {place}"
