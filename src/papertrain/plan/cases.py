@@ -58,7 +58,7 @@ def prepare(row: Mapping[str, Any]) -> Case:
     n = _count(row.get("n_gpus")) or 1
     said = str(row.get("sharding") or "none").lower()
     sharding = _SHARDING.get(said.split(" ")[0], "none")
-    tensor = _count(row.get("tensor_parallel")) or (n if said.startswith("tp") else 1)
+    tensor = _count(row.get("tensor_parallel")) or (n if said.startswith(("tp", "megatron")) else 1)
     if sharding == "none" and n > 1 and tensor == 1:
         sharding = "ddp"
     gpu = gpu_of(row.get("gpu"))

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from papertrain.core.values import Estimate
 from papertrain.plan.memory_state import State
 from papertrain.plan.setup import Setup
@@ -35,3 +38,18 @@ def disk_bytes(s: Setup, st: State) -> Estimate:
     else:
         size = n * 14.0
     return Estimate(value=size, low=size * 0.95, high=size * 1.05, unit="bytes")
+
+
+def row_host(r: Any, tokens: int) -> dict[str, int]:
+    """Host memory of a recipe, as printed."""
+    e = host_bytes(r.setup, r.state)
+    return {"value": int(e.value or 0), "low": int(e.low or 0), "high": int(e.high or 0)}
+
+
+def row_disk(r: Any) -> dict[str, int]:
+    e = disk_bytes(r.setup, r.state)
+    return {"value": int(e.value or 0), "low": int(e.low or 0), "high": int(e.high or 0)}
+
+
+def host_of_row(row: Mapping[str, Any], r: Any, out: dict[str, Any]) -> dict[str, Any]:
+    return out

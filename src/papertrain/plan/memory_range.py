@@ -81,11 +81,13 @@ def meters(
 
 
 def verdict(room: int, memory: Memory) -> Fits:
-    live, held = memory.allocated_bytes, memory.device_bytes
-    context = memory.components.get("context", 0.0)
-    need = (live.value or 0.0) + min(context, 0.7 * GIB)
-    if need > 0.98 * room:
+    return verdict_of(
+        room, memory.allocated_bytes.value or 0.0, memory.device_bytes.high or 0.0, memory.components.get("context", 0.0)
+    )
+
+
+def verdict_of(room: float, live: float, highest: float, context: float) -> Fits:
+    """`no`: what must be live, with the driver's own share, is not there. `yes`: even the high end of the range is."""
+    if live + min(context, 0.7 * GIB) > 0.98 * room:
         return "no"
-    if (held.high or 0.0) <= room:
-        return "yes"
-    return "tight"
+    return "yes" if highest <= room else "tight"

@@ -13,40 +13,61 @@ from typing import Any
 from papertrain.core.training import Duration
 from papertrain.core.values import Estimate, Value
 from papertrain.plan.memory import Recipe, cached
+from papertrain.plan.memory_state import optimizer_name
 from papertrain.plan.setup import Setup
 
 
 class Speed(Value, kw_only=True):
     """What the hardware and the software reach. Shares of the dense peak, multiples, seconds."""
 
-    matmul: float = 0.80
-    """Share of the dense peak that large matmuls reach."""
-    attention: float = 0.40
-    """Share of it in attention kernels."""
-    eager_attention: float = 0.20
-    traffic: float = 2.5
+    matmul: float = 0.905
+    """Share of MATMUL that the matmuls of wide models reach."""
+    width: float = 465
+    """Hidden size at which half of it is lost."""
+    rows: float = 346
+    """Tokens of a micro-batch at which half of it is lost."""
+    attention: float = 0.437
+    """Share of ATTENTION."""
+    eager_attention: float = 0.66
+    traffic: float = 2.19
     """How often a layer's kept bytes cross memory in forward and backward, unfused."""
-    fused_traffic: float = 0.7
+    fused_traffic: float = 0.547
     """The same, relative, when kernels are fused or compiled."""
-    logits: float = 1.5
-    launch: float = 4.5e-3
+    logits: float = 3
+    launch: float = 0.00295
     """Seconds per layer and micro-batch on the host, eager, with recompute."""
-    launch_adapters: float = 1.5
-    launch_fused: float = 0.5
-    adapters: float = 1.15
-    nf4: float = 10e-3
+    launch_adapters: float = 1.357
+    launch_fused: float = 0.616
+    adapters: float = 1.092
+    nf4: float = 0.00874
     """Seconds per 10^9 quantised parameters and micro-batch."""
-    gptq: float = 30e-3
-    overlap: float = 0.2
+    gptq: float = 0.0294
+    overlap: float = 0.68
     """Share of the shorter one of compute and communication that stays visible."""
-    link: float = 0.75
-    """Share of the nominal link that collectives reach."""
-    offload_adam: float = 3.0e9
+    link: float = 0.319
+    """Share of the nominal link that collectives reach inside a node."""
+    network: float = 0.226
+    """The same between nodes."""
+    optimizer: float = 1.94
+    """Over the bytes that an optimizer step must move."""
+    offload_adam: float = 3e+09
     """Parameters per second of the optimizer on the host."""
 
 
 SPEED = Speed()
-NETWORK = 12.5e9  # bytes per second per device between nodes where none is stated: 100 Gb/s
+
+# Share of the dense peak that a large bf16 (V100, T4: fp16) matmul reaches, measured on the cards themselves with
+# PyTorch (community tables; rules.md section 13). A card without a measurement is taken to reach 0.85.
+MATMUL = {
+    "a100": 0.85, "a800": 0.85, "h100": 0.80, "h800": 0.80, "h200": 0.80, "gh200": 0.84, "h20": 0.96, "b200": 0.76, "gb200": 0.73,
+    "mi300x": 0.51, "mi325x": 0.60, "rtx-3080-ti": 1.0, "rtx-3090": 1.07, "rtx-4090": 0.98, "rtx-5090": 1.10, "v100": 0.71,
+    "rtx-2080-ti": 0.83, "rtx-6000-ada": 0.60, "l40s": 0.62, "l40": 0.62,
+}  # fmt: skip
+# Share of the dense peak that flash attention (2) reaches forward and backward together, by compute capability: its
+# published figures for A100, H100 and 4090; cards without tensor-core flash kernels fall back to memory-efficient ones.
+ATTENTION = {"7": 0.25, "8.0": 0.60, "8": 0.75, "9": 0.38, "10": 0.25, "12": 0.6}
+NETWORK = {"7": 3e9, "8": 25e9, "9": 50e9, "10": 50e9}
+"""Bytes per second per device between nodes where none is stated: what nodes of that generation are sold with."""
 SPREAD = (1.35, 1.35)
 UNKNOWN_SPREAD = 1.6
 
@@ -67,7 +88,7 @@ class Work(Value, kw_only=True):
     reduced_bytes: float
     step_bytes: float
     offloaded: float
-    tokens_scale: float
+    update_bytes: float
 
 
 def work(r: Recipe) -> Work:
@@ -96,13 +117,17 @@ def work(r: Recipe) -> Work:
         reduced = t_bytes
     elif s.sharding in ("zero2",) and n > 1:
         reduced = t_bytes
+    o = optimizer_name(s.optimizer, d.profile.optimizer)
+    # foreach kernels cross memory about 20 times per element, a fused one 7 times
+    state_bytes = 4.0 if d.engine in ("deepspeed", "fsdp") and not d.adapters else d.trained
+    update = 8.0 if "8bit" in o or "4bit" in o else 7.0 * state_bytes if "fused" in o else 20.0 * state_bytes
     step_link = 2.0 * t_bytes if s.sharding in ("ddp", "zero1") and n > 1 else t_bytes if s.sharding == "zero2" and n > 1 else 0.0
     return Work(
         flops=2.0 * (body * (passes + again) + head * passes) / tp, attention_flops=causal * width * (3.0 + again) / tp,
         traffic=traffic * (1.0 + 0.3 * again) / tp, logits_traffic=r.loss.per_token, layers=float(m.layers) * (1.0 + 0.35 * again),
         adapters=d.adapters, fused=fused, dequantised=st.linear_weights * (2.0 + again) / 3.0 if d.quantised is not None else 0.0,
         gptq=str(s.quantization).startswith(("gptq", "awq")), gathered_bytes=gathered, reduced_bytes=reduced, step_bytes=step_link,
-        offloaded=st.trainable / n if s.offload in ("optimizer", "params+optimizer") else 0.0, tokens_scale=1.0,
+        offloaded=st.trainable / n if s.offload in ("optimizer", "params+optimizer") else 0.0, update_bytes=update,
     )  # fmt: skip
 
 
@@ -119,19 +144,25 @@ def micro_batch(r: Recipe, w: Work, batch: int, length: int, k: Speed = SPEED) -
     tokens = batch * s.sequences_per_example * length / cp
     window = s.model.sliding_window
     span = float(min(length, 2 * window) if window else length)
-    eager = s.attention == "eager"
     band = gpu.memory_bytes_per_second
-    attention = k.eager_attention if eager else k.attention
-    compute = tokens * w.flops / (peak * k.matmul) + tokens * w.attention_flops * span / (peak * attention)
+    eager = s.attention == "eager"
+    attention = k.eager_attention if eager else k.attention * d.profile.attention_speed
+    reach = 0.92 if d.compute == 4.0 else next((x for name, x in MATMUL.items() if gpu.id.startswith(name)), 0.85)
+    major = (gpu.compute_capability or "8").split(".")[0]
+    attention *= ATTENTION.get(gpu.compute_capability or "", ATTENTION.get(major, 0.3)) * peak
+    # a small matmul is bound by memory: the more so, the more work a card could do per byte (an A100: 153)
+    balance = peak / band / 153.0
+    peak *= reach * s.model.hidden / (s.model.hidden + k.width * balance) * tokens / (tokens + k.rows * balance)
+    compute = tokens * w.flops / (peak * k.matmul) + tokens * w.attention_flops * span / attention
     moved = k.traffic * (k.fused_traffic if w.fused else 1.0) * (w.traffic + r.layer.kept_per_position * span * s.model.layers)
     compute += tokens * (moved + k.logits * w.logits_traffic) / band
     if w.adapters and not w.fused:
         compute *= k.adapters
     if w.dequantised:
-        compute += w.dequantised / 1e9 * (k.gptq if w.gptq else k.nf4) * 1.55e12 / band
-    launches = w.layers * k.launch * (k.launch_fused if w.fused else 1.0) * (k.launch_adapters if w.adapters else 1.0)
+        compute += w.dequantised / 1e9 * (k.gptq if w.gptq else k.nf4)
+    launches = w.layers / max(1, s.tensor_parallel // 4) * k.launch * (k.launch_fused if w.fused else 1.0) * (k.launch_adapters if w.adapters else 1.0)
     busy = (compute**3 + launches**3) ** (1 / 3)
-    rate = _rate(s) * k.link
+    rate = _rate(s, k)
     share = (s.n_gpus - 1) / max(1, s.n_gpus)
     comm = (w.gathered_bytes + w.reduced_bytes) * share / rate
     if s.offload in ("params", "params+optimizer"):
@@ -143,7 +174,7 @@ def micro_batch(r: Recipe, w: Work, batch: int, length: int, k: Speed = SPEED) -
     if w.offloaded:
         step += w.offloaded / k.offload_adam * max(1, n // max(1, s.n_nodes)) / 8.0 + w.offloaded * 6.0 / 20e9
     else:
-        step += st.trainable / sharded * (d.trained * 7.0) * 1.5 / band
+        step += st.trainable / sharded * w.update_bytes * k.optimizer / band
     return seconds, step
 
 
@@ -159,7 +190,7 @@ def _peak(s: Setup, compute: float) -> float | None:
     return gpu.peak_bf16_dense_flops or gpu.peak_fp16_dense_flops
 
 
-def _rate(s: Setup) -> float:
+def _rate(s: Setup, k: Speed) -> float:
     """Bytes per second of the slowest link that the collectives of this run cross."""
     gpu = s.gpu
     inside = s.link_bytes_per_second or (gpu.link_bytes_per_second if gpu is not None else None) or 16e9
@@ -168,8 +199,10 @@ def _rate(s: Setup) -> float:
     if s.n_nodes > 1:
         # all devices of a node share its network; a ring crosses it once per node
         per_node = max(1, s.n_gpus // s.n_nodes)
-        return min(inside, (s.network_bytes_per_second or NETWORK) * per_node)
-    return inside
+        major = ((gpu.compute_capability if gpu is not None else None) or "8").split(".")[0]
+        network = s.network_bytes_per_second or NETWORK.get(major, 12.5e9)
+        return min(inside * k.link, network * per_node * k.network)
+    return inside * k.link
 
 
 _works: dict[int, tuple[Recipe, Work]] = {}

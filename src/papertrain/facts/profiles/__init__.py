@@ -37,6 +37,7 @@ class Profile(Value, kw_only=True):
     gathers_root: FSDP keeps embedding and head gathered between forward and backward.
     optimizer: what it is where the row does not say.
     offloads_activations: layer inputs of checkpointed layers go to host memory.
+    attention_speed: of its attention kernel, relative to FlashAttention 2.
     widen_up, widen_down: added to the 90 % range, as a share.
     """
 
@@ -63,6 +64,7 @@ class Profile(Value, kw_only=True):
     optimizer: str = "adamw"
     checkpointing: str = "none"
     offloads_activations: bool = False
+    attention_speed: float = 1.0
     known: bool = True
     widen_up: float = 0.0
     widen_down: float = 0.0
