@@ -1,0 +1,54 @@
+"""One JSON object a line."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+from papertrain.monitor.reader import LineParser
+from papertrain.monitor.readers._text import EPOCH_KEYS, STEP_KEYS, TIME_KEYS, as_step, flat, head_lines, pick
+from papertrain.monitor.table import Table
+
+INDEX = frozenset(STEP_KEYS + EPOCH_KEYS + TIME_KEYS)
+
+
+def sample(head: bytes) -> list[dict[str, Any]]:
+    """The objects among the first lines."""
+    found = []
+    for line in head_lines(head, 60):
+        if line.lstrip()[:1] == "{":
+            try:
+                row = json.loads(line)
+            except (ValueError, RecursionError):
+                continue
+            if isinstance(row, dict):
+                found.append(row)
+    return found
+
+
+def start(table: Table, note: Callable[[dict[str, Any]], None] | None = None) -> LineParser:
+    """A parser of such lines; `note` sees every object first."""
+
+    def parse(line: str, n: int) -> None:
+        at = line.find("{")
+        if at < 0:
+            return
+        try:
+            row = json.loads(line[at:] if at else line)
+        except (ValueError, RecursionError):
+            table.skip(n, "not a whole JSON object")
+            return
+        if not isinstance(row, dict):
+            return
+        if note is not None:
+            note(row)
+        pairs = list(flat(row))
+        step, epoch, time = pick(pairs, STEP_KEYS), pick(pairs, EPOCH_KEYS), pick(pairs, TIME_KEYS)
+        values = [p for p in pairs if p[0].strip().lower() not in INDEX]
+        if values:
+            table.row(values, line=n, step=as_step(step), epoch=epoch, time=time)
+        elif pairs:
+            table.rows += 1
+
+    return parse

@@ -1,0 +1,164 @@
+"""TensorBoard event files: scalars as floats and as tensors, read from the wire format without building messages.
+
+`u64 length | u32 masked crc32c(length) | data | u32 masked crc32c(data)`. Event: wall_time 1, step 2, summary 5;
+Summary.Value: tag 1, simple_value 2, tensor 8. Most records differ from one before only in their numbers, so that a tag
+is looked up by its bytes; `bench/tfevents.py` shows what this is worth. Checksums are tested on the first records only,
+where a wrong one says that the file is no event file; later ones count as damage when they cannot be parsed.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from struct import Struct, error, unpack_from
+
+from papertrain.monitor.reader import ByteParser, Reader
+from papertrain.monitor.readers._crc import masked_crc32c
+from papertrain.monitor.readers._proto import fields, varint
+from papertrain.monitor.table import MAX_COLUMNS, MAX_POINTS, Column, Table
+
+LENGTH = Struct("<QI")
+LARGEST = 1 << 26
+CHECKED = 64
+DTYPES = {1: "f", 2: "d", 3: "i", 9: "q"}
+
+
+def sniff(head: bytes, path: Path) -> float:
+    if len(head) < 16:
+        return 0.0
+    length, crc = LENGTH.unpack_from(head, 0)
+    if not 0 < length < LARGEST or masked_crc32c(head[:8]) != crc:
+        return 0.0
+    return 0.99 if b"brain.Event" in head[:64] else 0.7
+
+
+def start(table: Table) -> ByteParser:
+    known: dict[bytes, Column] = {}
+    count = 0
+
+    def parse(data: bytes, final: bool) -> int:
+        nonlocal count
+        at, end = 0, len(data)
+        head, double, float32 = LENGTH.unpack_from, Struct("<d").unpack_from, Struct("<f").unpack_from
+        while at + 16 <= end:
+            length, crc = head(data, at)
+            if length > LARGEST or (count < CHECKED and masked_crc32c(data[at : at + 8]) != crc):
+                table.skip(count + 1, "record length with a wrong checksum: the rest of the file is unreadable")
+                return end
+            body = at + 12
+            stop = body + length
+            if stop + 4 > end:
+                break
+            count += 1
+            if count <= CHECKED and masked_crc32c(data[body:stop]) != unpack_from("<I", data, stop)[0]:
+                table.skip(count, "record with a wrong checksum")
+                at = stop + 4
+                continue
+            at = stop + 4
+            # 09 <wall time> 10 <step> 2a <size> 0a <size> 0a <size> tag 15 <float>
+            if length > 20 and data[body] == 9 and data[stop - 5] == 0x15:
+                p = body + 9
+                step = 0
+                if data[p] == 0x10:
+                    p += 1
+                    b = data[p]
+                    p += 1
+                    if b < 0x80:
+                        step = b
+                    else:
+                        step, p = varint(data, p - 1)
+                column = known.get(data[p : stop - 4])
+                if column is not None:
+                    column.steps.append(step)
+                    column.values.append(float32(data, stop - 4)[0])
+                    column.lines.append(count)
+                    column.times.append(double(data, body + 1)[0])
+                    if len(column.values) > MAX_POINTS:
+                        close(column)
+                        column.compact()
+                        del known[data[p : stop - 4]]
+                    continue
+                slow(table, data[body:stop], count, known, data[p : stop - 4])
+                continue
+            slow(table, data[body:stop], count, known, None)
+        table.rows = count
+        if final:
+            if at < end:
+                table.skip(count + 1, "record cut short")
+            for column in known.values():
+                close(column)
+        return at
+
+    return parse
+
+
+def close(column: Column) -> None:
+    """Epochs are not in the file: fill them up in one go."""
+    missing = len(column.values) - len(column.epochs)
+    if missing > 0:
+        column.epochs.frombytes(Struct("<d").pack(float("nan")) * missing)
+
+
+def slow(table: Table, event: bytes, count: int, known: dict[bytes, Column], suffix: bytes | None) -> None:
+    """Any event; a plain scalar teaches its tag to the quick way."""
+    try:
+        time, step, summary = 0.0, 0, []
+        for number, value in fields(event):
+            if number == 1 and isinstance(value, bytes):
+                time = unpack_from("<d", value)[0]
+            elif number == 2 and isinstance(value, int):
+                step = value if value < 1 << 62 else 0
+            elif number == 5 and isinstance(value, bytes):
+                summary.append(value)
+        values = [v for s in summary for n, v in fields(s) if n == 1 and isinstance(v, bytes)]
+        for value in values:
+            tag, found = scalar(value)
+            if found is None:
+                continue
+            column = table.columns.get(tag)
+            if column is None:
+                if len(table.columns) >= MAX_COLUMNS:
+                    continue
+                column = table.columns[tag] = Column()
+            close(column)
+            column.add(step, found, count, time=time)
+            if suffix is not None and len(values) == 1 and column.merged == 1:
+                known[suffix] = column
+    except (ValueError, IndexError, error):
+        table.skip(count, "damaged record")
+
+
+def scalar(value: bytes) -> tuple[str, float | None]:
+    """Tag and number of one Summary.Value; None for pictures, histograms and texts."""
+    tag, found = "", None
+    for number, v in fields(value):
+        if number == 1 and isinstance(v, bytes):
+            tag = v.decode("utf-8", "replace")
+        elif number == 2 and isinstance(v, bytes):
+            found = unpack_from("<f", v)[0]
+        elif number == 8 and isinstance(v, bytes):
+            found = tensor(v)
+    return tag, found
+
+
+def tensor(data: bytes) -> float | None:
+    """The single number in a TensorProto, or None."""
+    dtype, content, size = 0, None, 1
+    for number, v in fields(data):
+        if number == 1 and isinstance(v, int):
+            dtype = v
+        elif number == 2 and isinstance(v, bytes):
+            for n, d in fields(v):
+                if n == 2 and isinstance(d, bytes):
+                    size *= next((x for k, x in fields(d) if k == 1 and isinstance(x, int)), 1)
+        elif number == 4 and isinstance(v, bytes):
+            content = v
+        elif number in (5, 6) and isinstance(v, bytes) and len(v) in (4, 8):
+            return float(unpack_from("<f" if number == 5 else "<d", v)[0]) if size == 1 else None
+        elif number in (7, 10) and size == 1:
+            return float(v if isinstance(v, int) else varint(v, 0)[0])
+    if content is not None and size == 1 and dtype in DTYPES and len(content) == Struct("<" + DTYPES[dtype]).size:
+        return float(unpack_from("<" + DTYPES[dtype], content)[0])
+    return None
+
+
+READER = Reader(id="tensorboard", sniff=sniff, start=start, kind="bytes", what="TensorBoard event file")

@@ -1,0 +1,94 @@
+"""TR107: the evaluation loss rises while the training loss falls."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from papertrain.core.findings import Rule
+from papertrain.core.texts import say
+from papertrain.monitor.curve import Curve
+from papertrain.monitor.history import History
+from papertrain.monitor.names import direction
+from papertrain.monitor.rules._say import PROPOSAL, show, verdict
+from papertrain.monitor.stats import median, sigma
+from papertrain.monitor.verdict import Verdict
+
+
+def check(run: History) -> Iterator[Verdict]:
+    found = [v for c in run.evaluations[:12] if (v := judge(run, c)) is not None]
+    if found:
+        yield max(found, key=lambda v: (v.level == "critical", len(v.seen)))
+
+
+def judge(run: History, c: Curve) -> Verdict | None:
+    """The last evaluations against the best one that was taken after training began."""
+    first = 1 if len(c) > 1 and c.steps[0] == 0 else 0
+    y = c.values[first:]
+    n = len(y)
+    if n < 3 or run.task in ("gan", "rl", "grpo", "ppo"):
+        return None
+    best_at = min(range(n), key=y.__getitem__)
+    later = y[best_at + 1 :]
+    best = y[best_at]
+    if len(later) < 2 or best <= 0:
+        return None
+    now = median(later[-3:] if len(later) >= 3 else later)
+    rise = (now - best) / best
+    above = sum(v > best for v in later) / len(later)
+    noise = sigma(y[: best_at + 1] + later) if n >= 6 else 0.0
+    smooth = median(y[max(0, best_at - 2) : best_at + 3]) if n >= 10 else best
+    if rise < 0.05 or now - best < 0.01 or above < 0.8 or now - smooth < 1.5 * noise or now < 1.03 * smooth:
+        return None
+    i, step = first + best_at, c.steps[first + best_at]
+    if not falling(run, step):
+        return None
+    better = metric_better(run, step)
+    # Confidence grows as a model fits: the loss may rise while the accuracy stays; only a collapse or a doubling is beyond that.
+    strong = (rise >= 1.0 or (rise >= 0.5 and better is False)) and len(later) >= 3
+    says = say("{name} has risen by {percent:.0f} % since its best {best} at step {step}, while the training loss falls", name=c.raw, percent=100 * rise, best=show(best), step=step)
+    return verdict(RULE.id, "eval_loss", "critical" if strong else "warning", says, c, [i + 1, i, -1], since=c.steps[i + 1], cls="overfit-too-many-epochs")
+
+
+def falling(run: History, step: int) -> bool:
+    """The training loss is not higher than it was at the best evaluation."""
+    c = run.loss
+    if c is None or len(c) < 3:
+        return True
+    before = [v for s, v in zip(c.steps, c.values) if s <= step][-9:]
+    late = c.values[-9:]
+    return not before or median(late) <= median(before) * 1.02
+
+
+def metric_better(run: History, step: int) -> bool | None:
+    """Whether a primary metric has improved by 0.5 % since that step; None where there is none."""
+    known = None
+    for c in [*run.every("metric"), *run.every("metric_plain")][:20]:
+        way = direction(c.raw)
+        c = c.finite()
+        before = [v for s, v in zip(c.steps, c.values) if s <= step]
+        after = [v for s, v in zip(c.steps, c.values) if s > step]
+        if not way or not before or not after:
+            continue
+        gain = (max(after) - max(before)) if way > 0 else (min(before) - min(after))
+        if gain > 0.005 * max(abs(max(before)), 1e-9):
+            return True
+        known = False
+    return known
+
+
+RULE = Rule(
+    id="TR107",
+    name="eval-loss-diverging",
+    level="warning",
+    check=check,
+    what="At least two later evaluations, 80 % of them above the best one, and the median of the last three 5 % (and 0.01) above it and "
+    "beyond 1.5 times the noise between evaluations, while the training loss does not rise. Critical: twice the best, or 1.5 times with no "
+    "metric (accuracy, F1, …; error rates the other way) better by 0.5 % since.",
+    why="The model learns its training examples by heart; the best checkpoint lies behind.",
+    known_problems="A gap between training and evaluation is no sign by itself. Evaluation before the first step (step 0) is not the best. "
+    "Small evaluation sets are noisy.",
+    source=PROPOSAL,
+    status="stable",
+    fires="\n".join(f"step={i} loss={2 - 0.015 * i:.3f}" + (f" eval_loss={1.5 + 0.004 * abs(i - 40) + (0.02 * (i - 40) if i > 40 else 0):.3f}" if i % 10 == 0 else "") for i in range(1, 121)),
+    quiet="\n".join(f"step={i} loss={2 - 0.01 * i:.3f}" + (f" eval_loss={2.1 - 0.008 * i:.3f}" if i % 10 == 0 else "") for i in range(1, 121)),
+)

@@ -1,0 +1,74 @@
+"""TR105: the training loss has never fallen."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import log, sqrt
+
+from papertrain.core.findings import Rule
+from papertrain.core.texts import say
+from papertrain.monitor.curve import Curve
+from papertrain.monitor.history import History
+from papertrain.monitor.rules._say import PROPOSAL, show, verdict
+from papertrain.monitor.stats import deviation, mean, median
+from papertrain.monitor.verdict import Verdict
+
+
+def check(run: History) -> Iterator[Verdict]:
+    if not run.loss_counts or not run.far_enough(0.25):
+        return
+    for c in [x for x in (run.loss, *run.evaluations[:1]) if x is not None]:
+        if len(c) < 8 or not run.from_scratch(c) or c.resumed or c.steps[-1] <= run.warm_until:
+            continue
+        found = flat(run, c)
+        if found is not None:
+            yield found
+            return
+
+
+def flat(run: History, c: Curve) -> Verdict | None:
+    y = c.values
+    head = y[: max(3, len(y) // 5)]
+    tail = y[-max(3, len(y) // 3) :]
+    start, now = mean(head), mean(tail)
+    if start <= 0 or median(y) <= 0:
+        return None
+    error = sqrt(deviation(head) ** 2 / len(head) + deviation(tail) ** 2 / len(tail))
+    gain = (start - now) / start
+    equal = sum(abs(v - y[-1]) <= 0.001 * abs(y[-1]) for v in y) >= max(5, 0.9 * len(y))
+    classes = chance(now)
+    if not (gain < 0.01 and gain + 2 * error / start < 0.02) and not (equal and gain < 0.01):
+        return None
+    if len(set(y)) == 1 and len(y) < 12 and not classes:
+        return None
+    where = "eval_loss" if c.name == "eval_loss" else "train_loss"
+    if now > start * 1.2:
+        return None
+    if classes:
+        says = say("loss has stood at {now} = ln {classes} since the start: the model guesses among {classes} classes", now=show(now), classes=classes)
+    else:
+        says = say("loss has not fallen since the start: {start} at first, {now} now", start=show(start), now=show(now))
+    cls = "dpo-loss-stuck-at-ln2" if run.task == "dpo" else "loss-flat-optimizer-not-linked"
+    early = [i for i, s in enumerate(c.steps) if s <= run.warm_until]
+    return verdict(RULE.id, where, "critical", says, c, [0, early[-1] if early else 1, -1], cls=cls)
+
+
+def chance(level: float) -> int:
+    """C where the level is within 0.7 % of ln C, C from 2 to 20; else 0. Only ever used for a curve that is flat anyway."""
+    return next((k for k in range(2, 21) if abs(level - log(k)) < 0.007 * log(k)), 0)
+
+
+RULE = Rule(
+    id="TR105",
+    name="loss-flat",
+    level="critical",
+    check=check,
+    what="From its first points to its last third the loss fell by less than 1 %, and a fall of 2 % is excluded (two standard errors), in a "
+    "curve that begins where training began, after warm-up and a quarter of the plan.",
+    why="Nothing is learned: no gradient reaches the weights, the rate is far too low, or inputs and labels do not belong together.",
+    known_problems="A resumed run starts low and may stay there: it is not judged. Some tasks stay at chance for long before they move.",
+    source=PROPOSAL,
+    status="stable",
+    fires="\n".join(f"step={i * 10} loss={1.3863 + 0.002 * (i * 7 % 5 - 2):.4f}" for i in range(1, 41)),
+    quiet="\n".join(f"step={i * 10} loss={1.3863 - 0.004 * i:.4f}" for i in range(1, 41)),
+)
