@@ -9,7 +9,7 @@ from typing import Literal
 from papertrain.core.values import Value
 
 
-class Variable(Value, kw_only=False):
+class Variable(Value, frozen=True, kw_only=False):
     """One environment variable with the reason for it."""
 
     name: str
@@ -17,15 +17,16 @@ class Variable(Value, kw_only=False):
     why: str = ""
 
 
-class Program(Value, kw_only=True):
+class Program(Value, frozen=True, kw_only=True):
     """A training or command, without a launcher.
 
     kind `python`: words are a script and its arguments, an interpreter comes in front. `tool`: the words start with an
-    installed program, which starts its own workers (llamafactory-cli). `command`: a user's own command line.
+    installed program, which starts its own workers (llamafactory-cli); `accelerate`: with one that hands accelerate's
+    options on (trl, axolotl). `command`: a user's own command line.
     devices: processes on each node.
     """
 
-    kind: Literal["python", "tool", "command"]
+    kind: Literal["python", "tool", "accelerate", "command"]
     words: tuple[str, ...]
     environment: tuple[Variable, ...] = ()
     devices: int = 1
@@ -46,6 +47,20 @@ def torchrun(
                  Variable("NNODES", str(program.nodes)), Variable("NODE_RANK", node_rank, "this machine's number, from 0"),
                  Variable("NPROC_PER_NODE", str(program.devices)), Variable("MASTER_ADDR", address), Variable("MASTER_PORT", str(port))]  # fmt: skip
         return list(program.words), added
+    if program.kind == "accelerate":
+        words = [*program.words, "--num_processes", str(program.devices * program.nodes)]
+        if program.nodes > 1:
+            words += [
+                "--num_machines",
+                str(program.nodes),
+                "--machine_rank",
+                node_rank,
+                "--main_process_ip",
+                address,
+                "--main_process_port",
+                str(port),
+            ]
+        return words, []
     if program.nodes == 1:
         place = ["--standalone", "--nproc_per_node", str(program.devices)]
     else:

@@ -44,10 +44,10 @@ _SECRETS: tuple[tuple[str, str], ...] = (
     ("jwt", r"\beyJ[A-Za-z0-9_\-]{8,}\.[A-Za-z0-9_\-]{8,}(?:\.[A-Za-z0-9_\-]*)?"),
     ("bearer", r"(?P<keep>(?i:\b(?:bearer|basic)\s+))(?P<secret>[A-Za-z0-9._~+/\-]{12,}=*)"),
     ("url-password", r"(?P<keep>\b[A-Za-z][A-Za-z0-9+.\-]*://)(?P<secret>[^\s/@'\"<>]*:[^\s/@'\"<>]+|[A-Za-z0-9_\-]{20,})(?=@)"),
-    ("signed-url", r"(?P<keep>[?&](?i:X-Amz-Signature|X-Amz-Credential|X-Amz-Security-Token|X-Goog-Signature|X-Goog-Credential|Signature|sig|token|access_token|api_key|key|AWSAccessKeyId)=)(?P<secret>[^&\s'\"<>]+)"),
-    ("netrc", r"(?P<keep>\bmachine\s+\S+\s+login\s+\S+\s+password\s+)(?P<secret>\S+)"),
+    ("signed-url", r"(?P<keep>[?&](?i:X-Amz-Signature|X-Amz-Credential|X-Amz-Security-Token|X-Goog-Signature|X-Goog-Credential|Signature|sig|token|access_token|api_key|key|AWSAccessKeyId)=)(?P<secret>(?!\[redacted)[^&\s'\"<>]+)"),
+    ("netrc", r"(?P<keep>\bmachine\s+\S+\s+login\s+\S+\s+password\s+)(?P<secret>(?!\[redacted)\S+)"),
     # A variable or key whose name ends in key, secret, password or token. Words of tokenizers are excluded below.
-    ("named", r"(?P<keep>(?P<quote>[\"']?)\b(?P<name>[A-Za-z][A-Za-z0-9_\-.]*)(?P=quote)\s*(?:[:=]\s*|\s(?=\S)))(?P<secret>\"[^\"\n]{4,}\"|'[^'\n]{4,}'|[^\s\"',;&|<>(){}\[\]]{6,})"),
+    ("named", r"(?P<keep>(?P<quote>[\"']?)\b(?P<name>[A-Za-z0-9_\-.]*(?i:key|secret|passwd|password|passphrase|pwd|tokens?|credentials?))(?P=quote)\s*(?:[:=]\s*|\s(?=\S)))(?P<secret>\"[^\"\n]{4,}\"|'[^'\n]{4,}'|[\"']?[^\s\"',;&|<>(){}\[\]]{6,})"),
 )  # fmt: skip
 _NAME = re.compile(
     r"(?i)(?:^|[_\-.])(?:[a-z0-9]*(?:api|access|secret|private|auth|signing|encryption|account|storage|ssh|license)[_\-]?key|secret|passwd|password|passphrase|pwd|credentials?|auth[_\-]?token|access[_\-]?token|hub[_\-]?token|hf[_\-]?token|(?:[a-z0-9]+[_\-])*token|apikey|[a-z0-9_\-]*_key)$"
@@ -68,9 +68,12 @@ _JSON_STRING = re.compile(rb'"(?:[^"\\]|\\.)*"')
 _NAMED_IN_JSON = re.compile(
     rb'(?P<name>"[^"\\]*(?i:key|secret|passwd|password|passphrase|pwd|token|credentials?)")(?P<between>\s*:\s*)(?P<value>"(?:[^"\\]|\\.)+")'
 )
+_GAP = "\ufdd0"
+"""A code point that Unicode keeps free for such inner use."""
+
 _EMAIL = re.compile(r"(?<![\w.+\-/:])[A-Za-z0-9][\w.+\-]*@(?:[A-Za-z0-9\-]+\.)+[A-Za-z]{2,}\b")
 _HOME = re.compile(
-    r"(?P<root>(?:/home|/Users|/mnt/home|/data/home|/net/home|/scratch/users?|[A-Za-z]:\\Users|[A-Za-z]:\\\\Users|/mnt/[a-z]/Users)(?:/|\\\\|\\))(?P<user>[^/\\\s:'\"<>|,;)\]}]+)"
+    r"(?P<root>(?:/home|/Users|/mnt/home|/data/home|/net/home|/scratch/users?|[A-Za-z]:\\Users|[A-Za-z]:\\\\Users|/mnt/[a-z]/Users)(?:/|\\\\|\\))(?P<user>(?!\[user\])[^/\\\s:'\"<>|,;)\]}]+)"
 )
 _ADDRESS = re.compile(
     r"\b(?:10\.\d{1,3}\.\d{1,3}\.\d{1,3}|192\.168\.\d{1,3}\.\d{1,3}|172\.(?:1[6-9]|2\d|3[01])\.\d{1,3}\.\d{1,3})\b"
@@ -84,12 +87,17 @@ def strip_control(text: str) -> str:
 
 def redact(text: str, *, terminal: bool = False, extra: Iterable[re.Pattern[str]] = ()) -> str:
     """The text without secrets; without private names too, unless it stays on the user's own terminal."""
-    text = strip_control(text)
-    if _PREFILTER.search(text):
-        text = _secrets().sub(_replace, text)
+    if not text.isprintable() and CONTROL.search(text):
+        # A sequence may stand between a word and a secret, or inside a secret: once as a gap, once as nothing.
+        text = _without_secrets(CONTROL.sub(_GAP, text)).replace(_GAP, "")
+    text = _without_secrets(text)
     for pattern in extra:
         text = pattern.sub("[redacted]", text)
     return text if terminal else redact_private(text)
+
+
+def _without_secrets(text: str) -> str:
+    return _secrets().sub(_replace, text) if _PREFILTER.search(text) else text
 
 
 def redact_json(blob: bytes, *, terminal: bool = False, extra: Iterable[re.Pattern[str]] = ()) -> bytes:

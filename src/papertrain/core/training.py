@@ -90,6 +90,7 @@ class TrainingPlan(Record, frozen=True, kw_only=True):
     lora_targets: Decision[str | list[str]] | None = None
     beta: Decision[float] | None = None
     validation_share: Decision[float] | None = None
+    loss: Decision[str] | None = None
     memory: Memory | None = None
     duration: Duration | None = None
     alternatives: tuple[Alternative, ...] = ()

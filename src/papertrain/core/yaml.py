@@ -348,6 +348,8 @@ def dump_scalar(value: Any, kind: str = "yaml") -> str:
         return "null"
     if isinstance(value, bool):
         return "true" if value else "false"
+    if isinstance(value, int):
+        return str(value)
     if isinstance(value, float):
         text = repr(value)
         if "e" in text:
