@@ -17,8 +17,24 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-SCALARS = {"int": "int", "float": "float", "bool": "bool", "str": "str", "Path": "str", "None": "null", "NoneType": "null"}
-CONTAINERS = {"list": "list", "List": "list", "tuple": "list", "Sequence": "list", "dict": "dict", "Dict": "dict", "Mapping": "dict"}
+SCALARS = {
+    "int": "int",
+    "float": "float",
+    "bool": "bool",
+    "str": "str",
+    "Path": "str",
+    "None": "null",
+    "NoneType": "null",
+}
+CONTAINERS = {
+    "list": "list",
+    "List": "list",
+    "tuple": "list",
+    "Sequence": "list",
+    "dict": "dict",
+    "Dict": "dict",
+    "Mapping": "dict",
+}
 
 TARGETS: dict[str, dict[str, tuple[str, ...]]] = {
     "llamafactory": {
@@ -27,6 +43,7 @@ TARGETS: dict[str, dict[str, tuple[str, ...]]] = {
         "training": ("TrainingArguments",),
         "finetuning": ("FinetuningArguments",),
         "generating": ("GeneratingArguments",),
+        "evaluation": ("EvaluationArguments",),
     },
     "transformers": {"training": ("TrainingArguments",)},
     "trl": {
@@ -39,7 +56,14 @@ TARGETS: dict[str, dict[str, tuple[str, ...]]] = {
     },
     "axolotl": {
         "main": ("AxolotlInputConfig",),
-        "dataset": ("SFTDataset", "PretrainingDataset", "DPODataset", "StepwiseSupervisedDataset", "KTODataset", "SyntheticDataset"),
+        "dataset": (
+            "SFTDataset",
+            "PretrainingDataset",
+            "DPODataset",
+            "StepwiseSupervisedDataset",
+            "KTODataset",
+            "SyntheticDataset",
+        ),
         "trl": ("TRLConfig",),
         "fsdp_config": ("FSDPConfig",),
     },
@@ -272,7 +296,9 @@ def extract(wheels: list[Path]) -> dict[str, Any]:
         sections["plugins"] = {k: v for c in sorted(args) for k, v in fields(sources, c, name).items()}
     if name == "accelerate":
         sections["fsdp_config"] = {o: ["any|null", None] for o in sorted(sources.options) if o.startswith("fsdp_")}
-        sections["deepspeed_config"] = {o: ["any|null", None] for o in sorted(sources.options) if re.match(r"zero|offload_|deepspeed_|gradient_", o)}
+        sections["deepspeed_config"] = {
+            o: ["any|null", None] for o in sorted(sources.options) if re.match(r"zero|offload_|deepspeed_|gradient_", o)
+        }
     if name == "llamafactory":
         out |= templates(wheels[0])
     return out
@@ -283,7 +309,10 @@ def show(document: dict[str, Any]) -> str:
     lines = ["{"]
     rest = [(k, v) for k, v in document.items() if k not in ("sections", "models")]
     lines += [f" {json.dumps(k)}: {json.dumps(v)}," for k, v in rest]
-    blocks = [(f'"sections": {{{json.dumps(s)}: {{' if i == 0 else f"{json.dumps(s)}: {{", keys) for i, (s, keys) in enumerate(document["sections"].items())]
+    blocks = [
+        (f'"sections": {{{json.dumps(s)}: {{' if i == 0 else f"{json.dumps(s)}: {{", keys)
+        for i, (s, keys) in enumerate(document["sections"].items())
+    ]
     for i, (head, keys) in enumerate(blocks):
         lines.append(f" {head}")
         lines.append(",\n".join(f"  {json.dumps(k)}: {json.dumps(v, separators=(',', ':'))}" for k, v in keys.items()))

@@ -69,7 +69,8 @@ def framework(name: str, version: str | None = None) -> Framework:
 def _read(path: Path) -> Framework:
     raw = msgspec.json.decode(path.read_bytes())
     sections = {
-        section: {name: _key(name, entry) for name, entry in keys.items()} for section, keys in raw.pop("sections").items()
+        section: {name: _key(name, entry) for name, entry in keys.items()}
+        for section, keys in raw.pop("sections").items()
     }
     return Framework(
         name=raw.pop("framework"),
@@ -83,7 +84,9 @@ def _read(path: Path) -> Framework:
 
 def _key(name: str, entry: list[Any]) -> Key:
     types, default, *choices = entry
-    return Key(name=name, types=frozenset(types.split("|")), default=default, choices=tuple(choices[0]) if choices else ())
+    return Key(
+        name=name, types=frozenset(types.split("|")), default=default, choices=tuple(choices[0]) if choices else ()
+    )
 
 
 def history(name: str, key: str, *sections: str) -> tuple[str | None, str | None]:
@@ -101,3 +104,41 @@ def chat_template(model: str) -> str | None:
 def _templates() -> dict[str, str]:
     models: dict[str, str | None] = framework("llamafactory").more["models"]
     return {repo.rpartition("/")[2].lower(): template for repo, template in models.items() if template}
+
+
+class Rename(Value, kw_only=True):
+    """A name that a release gave up. `new` is empty where nothing replaces it; `reads`: the old one is still read."""
+
+    old: str
+    new: str = ""
+    value: str = "same"
+    package: str
+    first: str = ""
+    last: str = ""
+    kinds: tuple[str, ...] = msgspec.field(name="for")
+    note: str = ""
+    reads: bool = False
+
+
+@lru_cache
+def _renames() -> tuple[tuple[Rename, ...], dict[str, list[str]]]:
+    import tomllib
+
+    table = tomllib.loads((HERE / "renames.toml").read_text("utf-8"))
+    return tuple(msgspec.convert(r, Rename) for r in table["rename"]), table["synonyms"]
+
+
+def renamed(kind: str, old: str) -> Rename | None:
+    """What became of a name in the files of one kind."""
+    return next((r for r in _renames()[0] if r.old == old and kind in r.kinds), None)
+
+
+def renamed_to(kind: str, new: str) -> Rename | None:
+    """Which older name a name replaced."""
+    return next((r for r in _renames()[0] if r.new == new and kind in r.kinds and r.value == "same"), None)
+
+
+@lru_cache
+def synonyms(name: str) -> tuple[str, ...]:
+    """Other frameworks' names for the same setting."""
+    return next(((first, *rest) for first, rest in _renames()[1].items() if name == first or name in rest), ())

@@ -1,0 +1,105 @@
+"""Findings as lines for a person, as annotations of a pull request, and as SARIF."""
+
+from __future__ import annotations
+
+import json
+import textwrap
+from collections.abc import Sequence
+from typing import Any
+
+from papertrain.core.findings import Finding, Rule
+
+WIDTH = 100
+_SARIF = {"error": "error", "warning": "warning", "note": "note"}
+
+
+def lines(findings: Sequence[Finding], *, diffs: bool = False) -> str:
+    """`file:line  level  TRnnn name  says`, aligned; what is too wide goes on a line of its own."""
+    places = [f"{f.file}:{f.line}" for f in findings]
+    wide = min(max((len(p) for p in places), default=0), 40)
+    names = max((len(f"{f.rule} {f.name}") for f in findings), default=0)
+    out = []
+    for place, f in zip(places, findings):
+        head = f"{place:<{wide}}  {f.level:<7}  {f.rule + ' ' + f.name:<{names}}"
+        if len(head) + 2 + len(f.says) <= WIDTH:
+            out.append(f"{head}  {f.says}")
+        else:
+            out.append(head.rstrip())
+            out += textwrap.wrap(
+                f.says,
+                WIDTH,
+                initial_indent="    ",
+                subsequent_indent="    ",
+                break_long_words=False,
+                break_on_hyphens=False,
+            )
+        if f.instead and f.instead not in f.says and not f.says.endswith("remove it"):
+            out += textwrap.wrap(
+                f.instead,
+                WIDTH,
+                initial_indent="    write  ",
+                subsequent_indent="           ",
+                break_long_words=False,
+                break_on_hyphens=False,
+            )
+        if diffs and f.patch:
+            out += ["    " + line for line in f.patch.rstrip("\n").split("\n")]
+    return "\n".join(out)
+
+
+def github(findings: Sequence[Finding]) -> str:
+    """Workflow commands: one annotation per finding, on the line of the file."""
+    level = {"error": "error", "warning": "warning"}
+    return "\n".join(
+        f"::{level.get(f.level, 'notice')} file={_property(f.file)},line={f.line},title={f.rule} {f.name}::{_data(f.says)}"
+        for f in findings
+    )
+
+
+def _data(text: str) -> str:
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _property(text: str) -> str:
+    return _data(text).replace(":", "%3A").replace(",", "%2C")
+
+
+def sarif(findings: Sequence[Finding], rules: dict[str, Rule], version: str) -> str:
+    """SARIF 2.1.0, the form that code hosts read."""
+    used = sorted({f.rule for f in findings})
+    driver = {
+        "name": "papertrain",
+        "version": version,
+        "informationUri": "https://pypi.org/project/papertrain/",
+        "rules": [_sarif_rule(rules[r]) for r in used if r in rules],
+    }
+    results = [
+        {
+            "ruleId": f.rule,
+            "level": _SARIF.get(f.level, "none"),
+            "message": {"text": f.says},
+            "partialFingerprints": {"papertrain/v1": f.id},
+            "locations": [
+                {
+                    "physicalLocation": {
+                        "artifactLocation": {"uri": f.file.replace("\\", "/")},
+                        "region": {"startLine": max(f.line, 1)},
+                    }
+                }
+            ],
+        }
+        for f in findings
+    ]
+    schema = "https://json.schemastore.org/sarif-2.1.0.json"
+    return json.dumps(
+        {"$schema": schema, "version": "2.1.0", "runs": [{"tool": {"driver": driver}, "results": results}]}, indent=1
+    )
+
+
+def _sarif_rule(rule: Rule) -> dict[str, Any]:
+    return {
+        "id": rule.id,
+        "name": rule.name,
+        "shortDescription": {"text": rule.what},
+        "fullDescription": {"text": rule.why},
+    }

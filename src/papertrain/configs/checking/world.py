@@ -1,0 +1,158 @@
+"""What the rules may know beside the document they look at: other files, cards, versions, the model that was named."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from papertrain.configs.checking.document import ConfigDocument
+from papertrain.core.errors import PapertrainError
+from papertrain.core.models import Compute, DatasetProfile
+from papertrain.facts.frameworks.load import Framework, framework, release
+
+
+class World:
+    """The surroundings of one check. Files are read once; what cannot be known is None, never a guess."""
+
+    def __init__(
+        self,
+        documents: Sequence[ConfigDocument] = (),
+        *,
+        compute: Compute | None = None,
+        versions: dict[str, str] | None = None,
+        model: str | None = None,
+        template: str | None = None,
+        profiler: Callable[[Path, ConfigDocument | None], DatasetProfile | None] | None = None,
+    ) -> None:
+        self.documents = list(documents)
+        self.compute = compute
+        self.versions = versions or {}
+        self.model = model
+        self.template = template
+        self.profiler = profiler
+        self._read: dict[Path, list[ConfigDocument]] = {}
+        self._rows: dict[Path, int | None] = {}
+        self._profiles: dict[Path, DatasetProfile | None] = {}
+
+    def version(self, package: str) -> str | None:
+        """The installed version of a package, where the training environment is known."""
+        return self.versions.get(package)
+
+    def framework(self, document: ConfigDocument) -> Framework:
+        """The framework of a document, at the version at hand or the newest on record."""
+        name = {"trainer": "transformers"}.get(document.kind, document.kind)
+        return framework(name, self.version(name))
+
+    def transformers(self, document: ConfigDocument) -> tuple[int, ...]:
+        """The transformers release below a document's framework."""
+        own = self.version("transformers")
+        if own is None and document.kind in ("llamafactory", "trl"):
+            own = self.framework(document).built_on.get("transformers")
+        return release(own or framework("transformers").version)
+
+    @property
+    def world_size(self) -> int | None:
+        return self.compute.gpus if self.compute else None
+
+    def place(self, document: ConfigDocument, named: str) -> Path | None:
+        """Where a file named in a document stands: beside the working folder, or beside the document. None: nowhere."""
+        for path in self.places(document, named):
+            if path.exists():
+                return path
+        return None
+
+    def places(self, document: ConfigDocument, named: str) -> list[Path]:
+        path = Path(named).expanduser()
+        if path.is_absolute() or document.path is None:
+            return [path]
+        folder = document.path.parent
+        return list(dict.fromkeys([path, folder / path, folder.parent / path]))
+
+    def read(self, path: Path) -> list[ConfigDocument]:
+        """The documents of a file that another one names; none where it cannot be read (its own check says why)."""
+        from papertrain.configs.checking.read import read_file
+
+        key = path.resolve()
+        if key not in self._read:
+            given = [d for d in self.documents if d.path is not None and d.path.resolve() == key]
+            try:
+                self._read[key] = given or read_file(path)
+            except PapertrainError:
+                self._read[key] = []
+        return self._read[key]
+
+    def deepspeed(self, document: ConfigDocument) -> ConfigDocument | None:
+        """The DeepSpeed config that a trainer names, or holds."""
+        named = document.settings.get("deepspeed")
+        if isinstance(named, dict):
+            return ConfigDocument(file=document.file, path=document.path, kind="deepspeed", format=document.format, text=document.text,
+                                  settings=named, start=document.line("deepspeed"))  # fmt: skip
+        if not isinstance(named, str) or not (path := self.place(document, named)):
+            return None
+        return next((d for d in self.read(path) if d.kind == "deepspeed"), None)
+
+    def trainers_of(self, document: ConfigDocument) -> list[ConfigDocument]:
+        """The trainer configs among the files of this check that name this file."""
+        if document.path is None:
+            return []
+        here = document.path.resolve()
+        found = []
+        for other in self.documents:
+            named = (
+                other.settings.get("deepspeed") if other.kind in ("llamafactory", "trl", "trainer", "axolotl") else None
+            )
+            if isinstance(named, str) and (path := self.place(other, named)) and path.resolve() == here:
+                found.append(other)
+        return found
+
+    def dataset_folder(self, document: ConfigDocument) -> str:
+        """LLaMA-Factory's `dataset_dir`, with its default."""
+        named = document.settings.get("dataset_dir")
+        return named if isinstance(named, str) else "data"
+
+    def registry(self, document: ConfigDocument) -> tuple[Path | None, dict[str, Any] | None]:
+        """(where dataset_info.json stands, what it says); (None, None) where it is not there or remote."""
+        folder = self.dataset_folder(document)
+        if folder in ("ONLINE",) or folder.startswith("REMOTE:"):
+            return None, None
+        path = self.place(document, f"{folder}/dataset_info.json")
+        if path is None:
+            return None, None
+        try:
+            value = json.loads(path.read_text("utf-8-sig"))
+        except (OSError, ValueError, RecursionError):
+            return path, None
+        return path, value if isinstance(value, dict) else None
+
+    def data_file(self, document: ConfigDocument, dataset: str) -> Path | None:
+        """The local file behind a registered data set, where there is one."""
+        path, table = self.registry(document)
+        entry = (table or {}).get(dataset)
+        if path is None or not isinstance(entry, dict) or not isinstance(entry.get("file_name"), str):
+            return None
+        file = path.parent / entry["file_name"]
+        return file if file.is_file() else None
+
+    def rows(self, path: Path) -> int | None:
+        """How many rows a data file holds; None where its format is not one that can be counted quickly."""
+        if path not in self._rows:
+            from papertrain.configs.checking.rows import count_rows
+
+            self._rows[path] = count_rows(path)
+        return self._rows[path]
+
+    def profile(self, path: Path, document: ConfigDocument | None = None) -> DatasetProfile | None:
+        """The accounting of a data file (rows → examples → tokens), where the caller can make one."""
+        if path not in self._profiles:
+            self._profiles[path] = self.profiler(path, document) if self.profiler else None
+        return self._profiles[path]
+
+
+def datasets(document: ConfigDocument, key: str = "dataset") -> list[str]:
+    """The data sets that a LLaMA-Factory file names, as a list or divided by commas."""
+    named = document.settings.get(key)
+    if isinstance(named, str):
+        return [part.strip() for part in named.split(",") if part.strip()]
+    return [str(part) for part in named] if isinstance(named, list) else []

@@ -1,0 +1,87 @@
+"""Which keys a document may hold, and where each of them belongs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from papertrain.configs.checking.document import ConfigDocument, Place
+from papertrain.configs.checking.world import World
+from papertrain.core.errors import nearest
+from papertrain.facts.frameworks.load import Framework, Key, framework, synonyms, versions
+
+# What `llamafactory-cli chat`, `export` and `eval` read: not the training arguments.
+_LLAMAFACTORY: dict[str, tuple[str, ...]] = {
+    "export": ("model", "data", "finetuning", "generating"),
+    "chat": ("model", "data", "finetuning", "generating"),
+    "evaluate": ("model", "data", "evaluation", "finetuning"),
+}
+_TRAIN = ("model", "data", "training", "finetuning", "generating")
+# Keys that a program takes beside its own fields: TRL's config path, LLaMA-Factory's ray and accelerate leftovers.
+_BESIDE: dict[str, frozenset[str]] = {
+    "trl": frozenset(
+        {"config", "env", "num_processes", "accelerate_config", "max_tool_calling_iterations", "dataset_kwargs"}
+    ),
+    "accelerate": frozenset({"dynamo_backend", "gpu_ids", "deepspeed_hostfile", "mpirun_config"}),
+    "axolotl": frozenset({"cloud", "ray", "seed"}),
+}
+DEEPSPEED_SECTIONS = ("zero_optimization", "fp16", "bf16", "activation_checkpointing", "tensorboard", "wandb", "csv_monitor", "comet", "comms_logger", "optimizer", "scheduler")  # fmt: skip
+
+
+def sections(document: ConfigDocument) -> tuple[str, ...]:
+    """The groups of the framework's keys that this document may use."""
+    if document.kind == "llamafactory":
+        return _LLAMAFACTORY.get(document.role, _TRAIN)
+    if document.kind == "trl":
+        return (document.role,) if document.role in framework("trl").sections else ("sft",)
+    return {"axolotl": ("main", "plugins"), "deepspeed": ("top",), "accelerate": ("main", "sagemaker")}.get(
+        document.kind, ()
+    )
+
+
+def keys(document: ConfigDocument, world: World) -> dict[str, Key]:
+    return world.framework(document).keys(*sections(document))
+
+
+def beside(document: ConfigDocument) -> frozenset[str]:
+    return _BESIDE.get(document.kind, frozenset())
+
+
+def typed(document: ConfigDocument, world: World) -> Iterator[tuple[Place, Any, Key]]:
+    """(path, value, key) of every setting whose type is on record, nested sections of DeepSpeed included."""
+    table = keys(document, world)
+    for name, value in document.settings.items():
+        if name in table:
+            yield (name,), value, table[name]
+    if document.kind == "deepspeed":
+        yield from _nested(document.settings, world.framework(document))
+
+
+def _nested(settings: dict[str, Any], known: Framework) -> Iterator[tuple[Place, Any, Key]]:
+    for section in known.sections:
+        path = tuple(section.split("."))
+        here: Any = settings
+        for part in path:
+            here = here.get(part) if isinstance(here, dict) else None
+        if section != "top" and isinstance(here, dict):
+            for name, value in here.items():
+                if name in known.sections[section]:
+                    yield (*path, name), value, known.sections[section][name]
+
+
+def ever(document: ConfigDocument) -> frozenset[str]:
+    """Keys that any version on record of this framework knows."""
+    name = {"trainer": "transformers"}.get(document.kind, document.kind)
+    return frozenset(k for v in versions(name) for k in framework(name, v).keys(*sections(document)))
+
+
+def meant(name: str, table: dict[str, Key], taken: dict[str, Any]) -> str | None:
+    """The key that was probably meant: the same setting under this framework's name, or the nearest spelling."""
+    for other in synonyms(name):
+        if other in table and other != name and other not in taken:
+            return other
+    low = name.lower().replace("-", "_")
+    if low in table and low != name:
+        return low
+    found = nearest(name, table, cutoff=0.72)
+    return found if found and found not in taken else None

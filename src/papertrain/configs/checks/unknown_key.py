@@ -1,0 +1,125 @@
+"""A key that the framework does not know."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from papertrain.configs.checking.document import ConfigDocument, Edit, Wrong, rename, show_setting
+from papertrain.configs.checking.world import World
+from papertrain.configs.checks._keys import DEEPSPEED_SECTIONS, beside, ever, keys, meant
+from papertrain.core.findings import Rule
+from papertrain.core.texts import say
+from papertrain.core.values import Source
+from papertrain.facts.frameworks.load import Key, framework, renamed
+
+
+def check(document: ConfigDocument, world: World) -> Iterator[Wrong]:
+    if document.role == "script":
+        return
+    table = keys(document, world)
+    known = world.framework(document)
+    old = ever(document)
+    reader = f"{NAMES.get(document.kind, document.kind)} {known.version}"
+    for name, value in document.settings.items():
+        if name in table or name in beside(document) or name in old or renamed(document.kind, name):
+            continue
+        if _elsewhere(document, name):
+            continue
+        if document.kind == "llamafactory" and document.role == "evaluate" and name == "split":
+            yield _split(document, value, reader)
+            continue
+        guess = meant(name, table, document.settings)
+        yield _unknown(document, (name,), value, guess, reader, strict=document.strict and document.kind != "deepspeed")
+    if document.kind == "deepspeed":
+        yield from _sections(document, known.sections, reader)
+    if document.kind == "accelerate":
+        yield from _nested(document, "fsdp_config", known.sections["fsdp_config"], reader, strict=False)
+        yield from _nested(document, "deepspeed_config", known.sections["deepspeed_config"], reader, strict=False)
+
+
+def _elsewhere(document: ConfigDocument, name: str) -> bool:
+    """Keys that belong to another place of the same framework are another rule's."""
+    if document.kind == "llamafactory":
+        return name in framework("llamafactory").keys()
+    if document.kind == "deepspeed":
+        return any(name in s for k, s in framework("deepspeed").sections.items() if k in ("zero_optimization", "fp16"))
+    if document.kind == "trl":
+        return name in framework("trl").keys()
+    if document.kind == "accelerate":
+        return name.startswith(("fsdp_", "zero", "offload_", "deepspeed_"))
+    return False
+
+
+def _split(document: ConfigDocument, value: Any, reader: str) -> Wrong:
+    task = str(document.settings.get("task") or "mmlu")
+    joined = task if task.endswith(f"_{value}") else f"{task}_{value}"
+    return Wrong(
+        says=say("`split` is not a key of {reader}: the split is part of the task's name", reader=reader),
+        at=("split",),
+        instead=f"task: {joined}",
+        edits=(Edit(op="set", path=("task",), value=joined), Edit(op="drop", path=("split",))),
+    )
+
+
+def _sections(document: ConfigDocument, sections: dict[str, dict[str, Key]], reader: str) -> Iterator[Wrong]:
+    """Sections of DeepSpeed that are models forbid other keys; the rest let them pass in silence."""
+    for section in DEEPSPEED_SECTIONS:
+        forbids = section not in ("activation_checkpointing", "optimizer", "scheduler")
+        yield from _nested(document, section, sections[section], reader, strict=forbids)
+    zero = document.settings.get("zero_optimization")
+    for part in ("offload_param", "offload_optimizer"):
+        inner = zero.get(part) if isinstance(zero, dict) else None
+        for name, value in inner.items() if isinstance(inner, dict) else ():
+            table = sections[f"zero_optimization.{part}"]
+            if name not in table:
+                guess = meant(name, table, inner)
+                yield _unknown(document, ("zero_optimization", part, name), value, guess, reader, strict=True)
+
+
+def _nested(
+    document: ConfigDocument, section: str, table: dict[str, Key], reader: str, *, strict: bool
+) -> Iterator[Wrong]:
+    inner = document.settings.get(section)
+    for name, value in inner.items() if isinstance(inner, dict) else ():
+        if name not in table:
+            yield _unknown(document, (section, name), value, meant(name, table, inner), reader, strict=strict)
+
+
+def _unknown(
+    document: ConfigDocument, path: tuple[str, ...], value: Any, guess: str | None, reader: str, *, strict: bool
+) -> Wrong:
+    shown, where = path[-1], " in `" + ".".join(path[:-1]) + "`" if len(path) > 1 else ""
+    if guess:
+        instead = show_setting(document.format, guess, "…" if isinstance(value, (dict, list)) else value)
+        consequence = say("it stops at this key") if strict else say("it passes this key over in silence")
+        return Wrong(
+            says=say("`{key}`{where} is not a key of {reader}: {consequence}; write `{guess}`", key=shown, where=where, reader=reader, consequence=consequence, guess=guess),
+            at=path, instead=instead, edits=(rename(*path, new=guess),), level="error",
+        )  # fmt: skip
+    consequence = say("it stops at this key") if strict else say("it passes this key over in silence")
+    return Wrong(
+        says=say("`{key}`{where} is not a key of {reader}: {consequence}; remove it", key=shown, where=where, reader=reader, consequence=consequence),
+        at=path, instead=say("remove `{key}`", key=shown), edits=(Edit(op="drop", path=path),), level="error" if strict else "warning",
+    )  # fmt: skip
+
+
+NAMES = {"llamafactory": "LLaMA-Factory", "trl": "TRL", "axolotl": "Axolotl", "trainer": "transformers", "deepspeed": "DeepSpeed", "accelerate": "accelerate"}  # fmt: skip
+
+RULE = Rule(
+    id="TR201",
+    name="unknown-key",
+    level="error",
+    status="stable",
+    check=check,
+    applies="llamafactory trl axolotl trainer deepspeed accelerate",
+    what="A key that the framework does not have, often a misspelling or another framework's name for the same thing.",
+    why="Strict readers stop after the model is loaded; DeepSpeed and Axolotl read on, and the run differs from the file.",
+    known_problems="A key that is newer than the versions on record looks unknown: the answer says up to which version it knows.",
+    source=Source(
+        kind="code",
+        ref="llamafactory 0.9.5 hparams/parser.py (unused keys raise); deepspeed 0.19.8 runtime/config.py (top level is not checked)",
+    ),
+    fires="== lora.yaml\nstage: sft\nfinetuning_type: lora\ntemplate: qwen\nlora_rankk: 8\n",
+    quiet="== lora.yaml\nstage: sft\nfinetuning_type: lora\ntemplate: qwen\nlora_rank: 8\n",
+)
