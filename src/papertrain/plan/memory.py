@@ -14,8 +14,8 @@ from papertrain.plan.host import disk_bytes, host_bytes
 from papertrain.plan.memory_dtypes import Dtypes, resolve
 from papertrain.plan.memory_layer import Layer, layer
 from papertrain.plan.memory_loss import Loss, loss
-from papertrain.plan.memory_range import Ranges, meters, ranges
-from papertrain.plan.memory_state import State, state
+from papertrain.plan.memory_range import CACHE, Cache, Ranges, meters, ranges
+from papertrain.plan.memory_state import State, old_stack, state
 from papertrain.plan.setup import Fits, Setup
 
 
@@ -47,7 +47,7 @@ class Peak(Value, kw_only=True):
     device: float
 
 
-def peak(r: Recipe, batch: int, length: int) -> Peak:
+def peak(r: Recipe, batch: int, length: int, cache: Cache = CACHE) -> Peak:
     """The phases of one step at this micro-batch and length."""
     s, d, st, lay, lo = r.setup, r.dtypes, r.state, r.layer, r.loss
     tokens = batch * s.sequences_per_example * length / max(1, s.context_parallel)
@@ -74,12 +74,12 @@ def peak(r: Recipe, batch: int, length: int) -> Peak:
     extra = (lay.extra + lay.extra_per_position * span) * tokens / tp
     extra_last = (lay.extra_last + lay.extra_per_position * span) * tokens / tp
     always = st.weights + st.optimizer
-    accumulating = st.gradients if (s.gradient_accumulation_steps or 1) > 1 or d.engine == "deepspeed" and not d.adapters else 0.0
+    accumulating = st.gradients if (s.gradient_accumulation_steps or 1) > 1 or (d.engine == "deepspeed" and not d.adapters) or old_stack(s) else 0.0
     final = lo.hidden * tokens + d.stream * h * tokens
     logits = lo.logits(tokens)
     full = not d.adapters
     first_gradients = st.gathered_gradients if d.engine == "fsdp" and full else 0.0
-    if full and d.engine == "torch":
+    if full and d.engine == "torch" and not accumulating:
         first_gradients = st.layer_gradients + st.root_gradients
     tripled = 2 * kept if s.sharding == "fsdp1" and d.adapters and checkpointing == "full" and d.profile.reentrant else 0.0
     at_loss = always + st.autocast_copy + kept + final + logits + st.root + accumulating
@@ -101,7 +101,7 @@ def peak(r: Recipe, batch: int, length: int) -> Peak:
     else:
         parts |= {"gradients": st.gradients, "temporary": st.step_temporary}
     allocated = phases[phase]
-    reserved, device, context = meters(r.ranges, s, d, st, allocated, at_loss, max(first, last), step, tokens, lay, lo, live, extra)
+    reserved, device, context = meters(r.ranges, s, d, st, allocated, at_loss, max(first, last), step, tokens, lay, lo, live, extra, cache)
     parts["context"] = context
     return Peak(phases=phases, components=parts, phase=phase, allocated=allocated, reserved=reserved, device=device)
 

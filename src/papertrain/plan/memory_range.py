@@ -11,7 +11,7 @@ from papertrain.core.values import Value
 from papertrain.plan.memory_dtypes import Dtypes
 from papertrain.plan.memory_layer import Layer
 from papertrain.plan.memory_loss import Loss
-from papertrain.plan.memory_state import State
+from papertrain.plan.memory_state import State, old_stack
 from papertrain.plan.setup import Fits, Setup
 
 GIB = 2.0**30
@@ -20,19 +20,23 @@ GIB = 2.0**30
 class Cache(Value, kw_only=True):
     """Share of freed buffers that stay in the allocator's cache, and what the driver adds."""
 
-    logits: float = 0.21
-    fused_logits: float = 0.72
-    mlp: float = 0.39
-    fsdp_layer: float = 0.30
-    step: float = 0.58
-    step_fsdp: float = 0.80
-    rounding: float = 0.04
-    several: float = 0.3 * GIB
-    context: float = 1.70 * GIB
-    context_several: float = 0.83 * GIB
+    logits: float = 0.35
+    fused_logits: float = 0.79
+    mlp: float = 0.19
+    fsdp_layer: float = 0.36
+    step: float = 0.42
+    step_fsdp: float = 0.77
+    rounding: float = 0.06
+    several: float = 0.45 * GIB
+    zero3: float = 1.20
+    """Of the gathered parameters and buckets of DeepSpeed's stage 3, once more."""
+    context: float = 0.73 * GIB
+    context_several: float = 1.05 * GIB
 
 
 CACHE = Cache()
+OLD_CONTEXT = 1.31 * GIB
+"""What a V100 showed with only its kernels loaded (Hugging Face's BERT-large page); CUDA loads them lazily since 11.7."""
 
 
 class Ranges(Value, kw_only=True):
@@ -68,13 +72,15 @@ def meters(
     b = backward + 2 * cache.mlp * mlp + (cache.fsdp_layer * (live + extra) if fsdp else 0.0)
     x = st.step_temporary if not d.adapters else 0.0
     reserved = max(a, b, step) + (cache.step + (cache.step_fsdp if fsdp else 0.0)) * x
+    if s.sharding == "zero3":
+        reserved += cache.zero3 * st.gathered
     reserved = reserved * (1 + cache.rounding) + (cache.several if several else 0.0)
-    context = cache.context + (cache.context_several if several else 0.0)
+    context = (OLD_CONTEXT if old_stack(s) else cache.context) + (cache.context_several if several else 0.0)
     room = None if s.gpu is None else 0.97 * s.gpu.memory_bytes
     device = reserved + context + st.paged
     if room is not None and device > room:
         if allocated + context > room:
-            return max(reserved * 0 + allocated * (1 + cache.rounding), allocated), allocated * (1 + cache.rounding) + context, context
+            return allocated * (1 + cache.rounding), allocated * (1 + cache.rounding) + context, context
         device = (allocated + GIB + room) / 2 if allocated + GIB < room else room
         reserved = max(allocated, min(reserved, device - context / 2))
     return reserved, device, context

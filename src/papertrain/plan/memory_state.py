@@ -46,6 +46,13 @@ def optimizer_name(words: str | None, default: str = "adamw") -> str:
     return f"{paged}adamw" if paged else "adamw"
 
 
+def old_stack(s: Setup) -> bool:
+    """Trainer runs on cards before Ampere were published with torch 1.x: no foreach optimizer, gradients zeroed but
+    kept, kernels loaded eagerly."""
+    old = s.gpu is not None and (s.gpu.compute_capability or "9").startswith(("6", "7"))
+    return old and "hf-trainer" in (s.framework or "")
+
+
 class State(Value, kw_only=True):
     """Bytes per GPU, and the counts they come from."""
 
@@ -130,7 +137,7 @@ def state(s: Setup, d: Dtypes) -> State:
     gradients = trainable * t
     optimizer = trainable * per
     paged = trainable * _PAGED.get(o, 0.0)
-    temporary = trainable * t if o in ("adamw", "adam", "lion", "sgd_momentum", "muon", "adam_mini") else 0.0
+    temporary = trainable * t if o in ("adamw", "adam", "lion", "sgd_momentum", "muon", "adam_mini") and not old_stack(s) else 0.0
     largest = float(max((x.inputs * x.outputs for x in m.linears if x.place in ("attention", "mlp", "expert")), default=0))
     if zero:
         # DeepSpeed trains an fp32 master copy whatever the module holds, and copies its gradient shard to fp32.
@@ -154,13 +161,14 @@ def state(s: Setup, d: Dtypes) -> State:
         weights, extra = weights / n, extra / n
     elif s.sharding == "zero3":
         per_weight = d.quantised if d.quantised is not None else d.weights
-        gathered = min(LIVE_PARAMETERS * 2, linear * per_weight) + root_bytes + 2 * min(BUCKET, trainable)
+        gathered = min(LIVE_PARAMETERS * 2, linear * per_weight) + max(head, table / 2) * min(d.table, d.compute) + 2 * min(BUCKET, trainable)
         root = gathered_last = gathered
         if not d.adapters:
             gathered_gradients = late = d.compute * table
         weights, extra = weights / n, extra / n
     elif zero:
-        gathered = 2 * min(BUCKET, trainable) * (2 if n > 1 else 1)
+        # the bucket is allocated in full, however few parameters are trained; a second one while the first is sent
+        gathered = 2 * BUCKET * (2 if n > 1 else 1)
         root = gathered_last = gathered
     elif s.sharding == "ddp" and n > 1:
         root = gathered = gathered_last = t * trainable
