@@ -1,0 +1,96 @@
+"""From a target's files to the program that reads them: what `commands.sh` prints and `launch` starts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+from papertrain.configs.environment import environment
+from papertrain.configs.target import Job
+from papertrain.core.program import Program, Variable
+
+STARTED = ("script", "llamafactory", "trl", "axolotl")
+"""Targets that start a training by themselves, in the order in which `launch` prefers them."""
+
+
+class Cell:
+    """What differs between the runs of a study: seed, folder, data. None = as the files say."""
+
+    def __init__(
+        self,
+        run: str | None = None,
+        seed: int | None = None,
+        train: str | None = None,
+        validation: str | None = None,
+        test: str | None = None,
+    ) -> None:
+        self.run, self.seed, self.train, self.validation, self.test = run, seed, train, validation, test
+
+
+def program(
+    job: Job, target: str, cell: Cell | None = None, *, resume: bool = False, more: Sequence[str] = ()
+) -> Program:
+    """The program of one run. `more` is passed through at the end."""
+    cell = cell or Cell()
+    words = _WORDS[target](job, cell, resume)
+    variables: list[Variable] = environment(job, target)
+    if target == "llamafactory" and job.devices * job.nodes == 1 and job.zero_stage:
+        variables.append(Variable("FORCE_TORCHRUN", "1", "LLaMA-Factory starts DeepSpeed only under torchrun"))
+    return Program(
+        kind=_KIND[target], words=(*words, *more), environment=tuple(variables), devices=job.per_node, nodes=job.nodes
+    )
+
+
+def elsewhere(job: Job, target: str, devices: int) -> tuple[str, ...] | None:
+    """The words that keep the global batch on another number of devices; None where no whole accumulation does."""
+    if target == "script" or devices == job.devices:
+        return ()
+    steps, rest = divmod(int(job.global_batch_size), int(job.micro_batch_size) * devices)
+    if rest or not steps:
+        return None
+    return (
+        (f"gradient_accumulation_steps={steps}",)
+        if target == "llamafactory"
+        else ("--gradient_accumulation_steps", str(steps))
+    )
+
+
+def _script(job: Job, cell: Cell, resume: bool) -> list[str]:
+    words = [f"{job.folder('script')}/train.py"]
+    for flag, value in (("--output_dir", cell.run), ("--seed", cell.seed), ("--train_file", cell.train),
+                        ("--validation_file", cell.validation), ("--test_file", cell.test)):  # fmt: skip
+        words += [] if value is None else [flag, str(value)]
+    return words + (["--resume"] if resume else [])
+
+
+def _llamafactory(job: Job, cell: Cell, resume: bool) -> list[str]:
+    words = ["llamafactory-cli", "train", f"{job.folder('llamafactory')}/train.yaml"]
+    words += [] if cell.run is None else [f"output_dir={cell.run}"]
+    words += [] if cell.seed is None else [f"seed={cell.seed}"]
+    # A second run into the same folder goes on from its last checkpoint without being asked.
+    return words
+
+
+def _trl(job: Job, cell: Cell, resume: bool) -> list[str]:
+    from papertrain.configs.targets.trl import VERBS
+
+    words = ["trl", VERBS[job.task], "--config", f"{job.folder('trl')}/{VERBS[job.task]}.yaml"]
+    words += [] if cell.run is None else ["--output_dir", cell.run]
+    words += [] if cell.seed is None else ["--seed", str(cell.seed)]
+    return words + (["--resume_from_checkpoint", "true"] if resume else [])
+
+
+def _axolotl(job: Job, cell: Cell, resume: bool) -> list[str]:
+    words = ["axolotl", "train", f"{job.folder('axolotl')}/train.yaml"]
+    words += [] if cell.run is None else ["--output-dir", cell.run]
+    words += [] if cell.seed is None else ["--seed", str(cell.seed)]
+    return words + (["--auto-resume-from-checkpoints"] if resume else [])
+
+
+_KIND: dict[str, Literal["python", "tool", "accelerate"]] = {
+    "script": "python",
+    "llamafactory": "tool",
+    "trl": "accelerate",
+    "axolotl": "accelerate",
+}
+_WORDS = {"script": _script, "llamafactory": _llamafactory, "trl": _trl, "axolotl": _axolotl}

@@ -1,0 +1,65 @@
+"""The plan's words in the words of transformers' Trainer, which LLaMA-Factory, TRL and Axolotl share."""
+
+from __future__ import annotations
+
+from papertrain.configs.lines import Line
+from papertrain.configs.target import Job
+
+OPTIMIZERS = {
+    "adamw": "adamw_torch",
+    "adamw_fused": "adamw_torch_fused",
+    "adamw_8bit": "adamw_bnb_8bit",
+    "paged_adamw": "paged_adamw_32bit",
+    "paged_adamw_8bit": "paged_adamw_8bit",
+    "cpu_adamw": "adamw_torch",
+    "lion": "lion_32bit",
+}
+SCHEDULERS = {"wsd": "warmup_stable_decay", "cosine_min": "cosine_with_min_lr"}
+ATTENTION = {"eager": "eager", "sdpa": "sdpa", "flash": "flash_attention_2"}
+
+
+def optimizer(job: Job) -> str:
+    name = str(job.optimizer)
+    return OPTIMIZERS.get(name, name)
+
+
+def scheduler(job: Job) -> str:
+    name = str(job.lr_scheduler)
+    return SCHEDULERS.get(name, name)
+
+
+def precision_lines(job: Job, pure: bool = True) -> list[Line]:
+    """bf16 and fp16 are two switches; both off is fp32. pure: whether pure_bf16 needs the bf16 switch too."""
+    kind = job.precision
+    why = job.why("precision")
+    lines = [Line("bf16", kind == "bf16" or (pure and kind == "pure_bf16"), why)]
+    if kind == "fp16":
+        lines.append(Line("fp16", True, why))
+    if job.on_cpu:
+        lines.append(Line("use_cpu", True, "the plan is for this machine's processor"))
+    return lines
+
+
+def schedule_lines(job: Job) -> list[Line]:
+    lines = [Line("lr_scheduler_type", scheduler(job), decision="lr_scheduler")]
+    if scheduler(job) == "cosine_with_min_lr":
+        lines.append(
+            Line("lr_scheduler_kwargs", {"min_lr_rate": 0.1}, "without a floor this schedule refuses to start")
+        )
+    if job.warmup_steps is not None:
+        lines.append(Line("warmup_steps", job.warmup_steps, decision="warmup_steps"))
+    return lines
+
+
+def evaluation(job: Job) -> tuple[int | None, int | None]:
+    """(eval steps, save steps), the latter a multiple of the former, as the best checkpoint can only be loaded if it was saved."""
+    every, save = job.eval_steps, job.save_steps
+    if every and save and save % every:
+        save = max(1, round(save / every)) * every
+    return every, save or every
+
+
+DERIVED = {
+    "global_batch_size": "no key: it is micro batch × accumulation × devices",
+    "total_steps": "no key: it follows from the epochs and the examples; compare it with the first log line",
+}

@@ -1,0 +1,64 @@
+"""From a workspace to the jobs whose files are written and started."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from papertrain.configs.target import Job, seen_from
+from papertrain.core.errors import PapertrainError
+from papertrain.core.gate import confirmation
+from papertrain.core.workspace import Data, Study, Workspace, run_id
+
+
+def jobs(work: Workspace, root: Path | None = None, methods: Sequence[str] = ()) -> list[Job]:
+    """One job per method that has a plan. root: where the files will lie, if not in the workspace.
+
+    Raises PapertrainError where there is no plan, or no data to train on.
+    """
+    known = [m for m in work.methods() if not methods or m in methods]
+    if not known:
+        raise PapertrainError(
+            "no plan in this workspace yet",
+            code="no-plan",
+            file=work.root,
+            command=f"papertrain plan MODEL --data FILE -o {work.root}",
+        )
+    study = work.study
+    return [job(work, study, method, root or work.root) for method in known]
+
+
+def job(work: Workspace, study: Study, method: str, root: Path) -> Job:
+    """The job of one method on the first data set of the study."""
+    plan = work.plan(method)
+    data = study.datasets[0]
+    train = data.train or (plan.dataset.path if plan.dataset is not None else None)
+    if train is None:
+        raise PapertrainError(
+            f"the plan of {method} names no training data", code="no-data", file=work.plan_path(method), ask=["plan again with --data FILE, or name it in study.toml"],
+            command=f"papertrain plan {plan.model.name} --data FILE -o {work.root}",
+        )  # fmt: skip
+    seed = next(iter(next((m.seeds for m in study.methods if m.name == method and m.seeds), study.seeds)))
+    return Job(
+        plan=plan,
+        model=seen_from(root, place(work, plan.model.local_path)) if plan.model.local_path else plan.model.name,
+        train=seen_from(root, place(work, train)),
+        validation=seen_from(root, place(work, data.validation)) if data.validation else None,
+        test=seen_from(root, place(work, data.test)) if data.test else None,
+        name=method,
+        data_name=data.name,
+        run=f"runs/{run_id(method, data.name, seed)}",
+        confirmed=confirmation(work, method) is not None,
+    )
+
+
+def place(work: Workspace, path: str) -> Path:
+    """Where a file of the study lies: paths are seen from the workspace, or else from here."""
+    inside = work.root / path
+    return inside if inside.exists() or not Path(path).exists() else Path(path)
+
+
+def data_files(work: Workspace, data: Data) -> dict[str, Path]:
+    """The files of a data set that are named, by what they are for."""
+    named = {"train": data.train, "validation": data.validation, "test": data.test}
+    return {name: place(work, path) for name, path in named.items() if path}

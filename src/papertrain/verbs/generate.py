@@ -1,0 +1,97 @@
+"""generate: the config files of each framework, the startup commands and the monitoring guide."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+from papertrain.core.params import Arg, DryRunArg, ModeArg, OutArg, OverwriteArg
+from papertrain.core.report import Report
+
+
+def generate(
+    work: Annotated[Path, Arg("the workspace that `plan` made", "WORK")],
+    *,
+    target: Annotated[
+        Sequence[str],
+        Arg("only this framework (repeatable): llamafactory, deepspeed, script, accelerate, trl, axolotl", "NAME"),
+    ] = (),
+    out: OutArg = None,
+    mode: ModeArg = None,
+    overwrite: OverwriteArg = False,
+    dry_run: DryRunArg = False,
+) -> Report:
+    """Write each framework's files, the startup commands and the monitoring guide from the plan.
+
+    Every line that the plan decided carries its reason. What a framework cannot say is listed, not dropped. The same plan
+    gives the same bytes. Files that a person edited are left alone unless --overwrite is given; a plan that nobody has
+    confirmed is marked in every file.
+
+      papertrain generate work                       everything that applies
+      papertrain generate work --target llamafactory
+      papertrain generate work --dry-run             show the exact text and write nothing
+    """
+    from papertrain.configs.generating import generate as make
+    from papertrain.configs.generating import targets
+    from papertrain.core.errors import Refused
+    from papertrain.core.files import Writer, sha256_text
+    from papertrain.core.gate import decide_mode
+    from papertrain.core.redact import holds_secret
+    from papertrain.core.texts import say
+    from papertrain.core.workspace import Workspace
+    from papertrain.verbs._jobs import jobs
+
+    place = Workspace.open(work)
+    root = out or place.root
+    todo = jobs(place, root)
+    commands = {m.name: m.command for m in place.study.methods if m.kind == "command"}
+    made = make(todo, tuple(target), commands)
+    for name, text in made.files.items():
+        if holds_secret(text):
+            raise Refused(
+                f"{name} would hold a secret: log in with the tool's own command instead", code="secret", file=name
+            )
+    with Writer(root, overwrite=overwrite, dry_run=dry_run) as w:
+        for name, text in made.files.items():
+            w.text(name, text, executable=name.endswith(".sh"))
+    unconfirmed = [job.name for job in todo if not job.confirmed]
+    changed = [c for c in w.changes if c.kind != "same"]
+    body = "\n".join(f"  {c.kind:<8} {c.path}" for c in w.changes)
+    body += "".join(f"\n  {'not':<8} {s.method}/{s.target}: {s.why}" for s in made.skipped)
+    result = say(
+        "{n} files for {methods}, {new} of them new or changed",
+        n=len(w.changes),
+        methods=", ".join(j.name for j in todo),
+        new=len(changed),
+    )
+    if dry_run:
+        result = say(
+            "{n} files would be written, {new} of them new or changed; nothing was written",
+            n=len(w.changes),
+            new=len(changed),
+        )
+        body += "\n\n" + "\n".join(c.diff for c in changed)
+    because = say(
+        "the reason of each value stands beside it; what a framework cannot say stands at the top of its file"
+    )
+    if unconfirmed:
+        because = say(
+            "unconfirmed: nobody has confirmed the plan of {methods}, and every file says so",
+            methods=", ".join(unconfirmed),
+        )
+    settled = decide_mode(mode, place.root)
+    action = (
+        f"papertrain status {work} --confirm derive"
+        if unconfirmed and settled == "standard"
+        else f"papertrain launch {work}"
+    )
+    return Report(
+        verb="generate", result=result, explanation=because, action=action, body=body, mode=settled,
+        details="\n".join(f"  {where}: {name}: {why}" for where, unsaid in made.cannot_say.items() for name, why in unsaid.items()),
+        data={
+            "files": [{"path": c.path, "state": c.kind, "bytes": c.size, "sha256": sha256_text(made.files[c.path])} for c in w.changes],
+            "targets": made.written, "skipped": made.skipped, "cannot_say": made.cannot_say, "unconfirmed": unconfirmed,
+            "known_up_to": {t.id: t.version for t in targets().values()},
+        },
+    )  # fmt: skip
