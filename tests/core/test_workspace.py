@@ -73,7 +73,7 @@ def test_a_broken_study_is_one_error_that_names_the_file(work: Workspace, text: 
     (work.root / "study.toml").write_text(text)
     with pytest.raises(PapertrainError) as caught:
         _ = work.study
-    assert says in caught.value.one_line() and "study.toml" in caught.value.one_line() or caught.value.nearest
+    assert (says in caught.value.one_line() and "study.toml" in caught.value.one_line()) or caught.value.nearest
 
 
 def test_a_folder_without_a_plan_is_no_workspace(tmp_path: Path) -> None:
