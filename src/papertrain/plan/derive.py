@@ -81,10 +81,11 @@ def assemble(q: Question, sets: dict[str, Any], task: str, method: Decision[str]
     evals = settle(steps_batch.eval_steps(total.value, share.value), sets)
     saves = saved(settle(steps_batch.save_steps(total.value, evals.value), sets), evals.value)
     adapters = adapter_decisions(q, sets, method.value)
+    loss = optional(steps_task.loss(task, model), sets)
 
     draft = Draft(
         model=model, compute=compute, task=task, method=method.value, sequence_length=length.value, global_batch=batch.value,
-        precision=precision.value, optimizer=optimizer.value, attention=attention.value, total_steps=total.value,
+        precision=precision.value, optimizer=optimizer.value, attention=attention.value, total_steps=total.value, loss=None if loss is None else loss.value,
         lora_rank=adapters["lora_rank"].value if adapters else None, lora_targets=targets_of(adapters),
         memory_shift=q.memory_shift, time_shift=q.time_shift,
     )  # fmt: skip
@@ -98,7 +99,7 @@ def assemble(q: Question, sets: dict[str, Any], task: str, method: Decision[str]
         total_steps=total, warmup_steps=warmup, weight_decay=decay, optimizer=optimizer, precision=precision, attention=attention,
         packing=packing, sequence_length=length, max_grad_norm=settle(steps_rate.max_grad_norm(method.value), sets),
         seed=settle(steps_task.seed(), sets), eval_steps=evals, save_steps=saves,
-        early_stopping_patience=settle(steps_batch.patience(evals.value), sets), validation_share=share,
+        early_stopping_patience=settle(steps_batch.patience(evals.value), sets), validation_share=share, loss=loss,
         template=optional(steps_task.template(model, task), sets), beta=optional(steps_rate.beta(task), sets),
         **adapters, memory=placed.memory, duration=time, alternatives=alternatives(draft, fixed, placed),
         warnings=tuple(warnings(q, task, placed, batch.value, total.value)), provisional=data is None,
@@ -244,6 +245,8 @@ def micro_reason(d: Draft, p: Placed, state: str) -> str:
         return f"{state}; a larger one cannot be judged"
     if need > (1 - margin) * p.memory.capacity_bytes:
         return f"{state}; {next_up} would need {show_bytes(need)} and leave less than the margin of {margin:.0%}"
+    if other.fits != "yes":
+        return f"{state}; {next_up} would need {show_bytes(need)}, and up to {show_bytes(other.memory.device_bytes.high)} within the 90 % range"
     return f"{state}; {next_up} would fit as well"
 
 

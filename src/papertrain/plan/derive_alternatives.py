@@ -18,7 +18,7 @@ NODE = 8
 RANKS = {"yes": 0, "tight": 1, "unknown": 2, "no": 3}
 WORDS = {
     "zero_stage": "ZeRO-{}", "offload": "offload {}", "gradient_checkpointing": "checkpointing {}", "micro_batch_size": "micro-batch {}",
-    "attention": "{} attention", "loss": "{}", "gpus": "{} cards",
+    "attention": "{} attention", "loss": "loss {}", "gpus": "{} cards",
 }  # fmt: skip
 LAYOUT = ("zero_stage", "offload", "gradient_checkpointing", "micro_batch_size", "gradient_accumulation_steps")
 
@@ -34,14 +34,33 @@ def alternatives(d: Draft, fixed: Mapping[str, Any], chosen: Placed, most: int =
             unique.append(a)
     if chosen.fits in ("no", "tight"):
         unique.sort(
-            key=lambda a: (RANKS.get(a.fits, 3), a.effect == "experiment", a.step_seconds or 0.0, len(a.changes))
+            key=lambda a: (
+                a.fits == "no",
+                a.effect == "experiment",
+                "gpus" in a.changes,
+                RANKS.get(a.fits, 3),
+                seconds(a),
+            )
         )
-        ways = [a for a in unique if a.fits != "no"]
+        ways = [a for a in unique if a.fits != "no" and (chosen.fits == "no" or a.fits != "tight")]
         near = [a for a in unique if a.fits == "no" and a.effect == "execution"]
         return tuple([*ways, *near][:most])
-    ways = [a for a in unique if a.fits in ("yes", "tight")]
-    ways.sort(key=lambda a: (a.effect == "experiment", RANKS.get(a.fits, 3), a.step_seconds or 0.0))
+    ways = [a for a in unique if a.fits == "yes" and (a.effect == "experiment" or worth(a, chosen))]
+    ways.sort(key=lambda a: (a.effect == "experiment", "gpus" in a.changes, seconds(a)))
     return tuple(ways[:most])
+
+
+def seconds(a: Alternative) -> float:
+    return a.step_seconds if a.step_seconds is not None else float("inf")
+
+
+def worth(a: Alternative, chosen: Placed) -> bool:
+    """An execution change is told where it is faster, or leaves much more room, or needs another set of cards."""
+    faster = (
+        a.step_seconds is not None and chosen.step_seconds is not None and a.step_seconds < 0.95 * chosen.step_seconds
+    )
+    smaller = a.device_bytes is not None and a.device_bytes < 0.8 * chosen.device_bytes
+    return faster or smaller or "gpus" in a.changes
 
 
 def execution(d: Draft, fixed: dict[str, Any], chosen: Placed) -> Iterator[Alternative]:
@@ -64,9 +83,9 @@ def execution(d: Draft, fixed: dict[str, Any], chosen: Placed) -> Iterator[Alter
     if chosen.fits in ("no", "tight") and free != fixed:
         yield from found(d, chosen, free)
     if d.attention != "flash" and d.compute.gpu.vendor == "nvidia":
-        yield from found(structs.replace(d, attention="flash"), chosen, fixed_to(now), {"attention": "flash"})
-    if d.loss is None and d.task in ("sft", "pt") and d.compute.gpu.id != "cpu":
-        yield from found(structs.replace(d, loss="fused_linear_ce"), chosen, fixed_to(now), {"loss": "fused_linear_ce"})
+        yield from found(structs.replace(d, attention="flash"), chosen, fixed, {"attention": "flash"})
+    if d.loss == "full_logits" and d.compute.gpu.id != "cpu":
+        yield from found(structs.replace(d, loss="fused_linear_ce"), chosen, fixed, {"loss": "fused_linear_ce"})
     yield from cards(d, fixed, chosen)
 
 
@@ -141,6 +160,7 @@ def words(changes: Mapping[str, Any], p: Placed, d: Draft) -> str:
         for k, v in changes.items()
         if k not in WORDS and k != "gradient_accumulation_steps"
     ] + parts
+    parts = ["1 card" if x == "1 cards" else x for x in parts]
     text = ", ".join(parts) or f"accumulation {changes.get('gradient_accumulation_steps')}"
     if p.layout.offload not in ("none", "activations"):
         need = show_bytes(p.memory.host_bytes.value)

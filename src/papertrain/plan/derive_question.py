@@ -102,6 +102,7 @@ SETTABLE: dict[str, Callable[[str, str], Any]] = {
     "optimizer": _word(*OPTIMIZERS), "precision": _word("fp32", "bf16", "fp16", "pure_bf16"),
     "gradient_checkpointing": _word("none", "selective", "full"), "zero_stage": _word("0", "1", "2", "3"),
     "offload": _word("none", "optimizer", "params+optimizer", "activations"), "attention": _word("eager", "sdpa", "flash"),
+    "loss": _word("full_logits", "fused_linear_ce"),
     "packing": _yes, "sequence_length": _integer(8), "max_grad_norm": _number(0, 1e6), "seed": _integer(0), "eval_steps": _integer(1),
     "save_steps": _integer(1), "early_stopping_patience": _integer(0), "template": _text, "lora_rank": _integer(1),
     "lora_alpha": _integer(1), "lora_dropout": _number(0, 0.999), "lora_targets": _targets, "beta": _number(0, 1e4),

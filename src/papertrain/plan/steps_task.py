@@ -128,6 +128,18 @@ def attention(gpu: Gpu) -> Decision[str]:
     )
 
 
+def loss(task: str, model: ModelSpec) -> Decision[str] | None:
+    """Whether the logits are ever held whole. No decision outside of language modelling."""
+    if task not in ("sft", "pt"):
+        return None
+    why = (
+        f"every framework has it; a fused one (liger-kernel) would never hold the {model.vocab:,} logits of each token"
+    )
+    return Decision(
+        name="loss", value="full_logits", rests_on=("task", "model"), source=law("machine").source("attention"), why=why
+    )
+
+
 def seed() -> Decision[int]:
     return Decision(
         name="seed",

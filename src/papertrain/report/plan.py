@@ -148,13 +148,12 @@ def alternative_words(a: Alternative, chosen_seconds: float | None) -> str:
     cost = ""
     if a.step_seconds is not None and chosen_seconds:
         ratio = a.step_seconds / chosen_seconds
-        cost = (
-            say(", {n}x the time", n=f"{ratio:.2g}")
-            if ratio >= 1.05
-            else say(", {n}% faster", n=f"{100 * (1 - ratio):.0f}")
-            if ratio <= 0.95
-            else say(", as fast")
-        )
+        if ratio >= 1.05:
+            cost = say(", {n}x slower", n=f"{ratio:.2g}")
+        elif ratio <= 0.67:
+            cost = say(", {n}x faster", n=f"{1 / ratio:.2g}")
+        else:
+            cost = say(", {n} % faster", n=f"{100 * (1 - ratio):.0f}") if ratio <= 0.95 else say(", as fast")
     need = "" if a.device_bytes is None else f", {show_bytes(a.device_bytes)}"
     verdict = {
         "yes": say("fits"),

@@ -113,9 +113,17 @@ def differences(plan: TrainingPlan, other: TrainingPlan) -> list[Difference]:
             or d.name in ("micro_batch_size", "gradient_accumulation_steps", "eval_steps", "save_steps")
         ):
             continue
+        if d.name == "weight_decay" and harmless(plan, d.value, o.value):
+            continue
         if differs(d.value, o.value):
             found.append(Difference(name=d.name, ours=d.value, theirs=o.value, rules=other.rules, why=o.why))
     return found
+
+
+def harmless(plan: TrainingPlan, *decays: float) -> bool:
+    """Below 1 % of shrinking over the whole run, weight decays are the same choice (half the peak is a cosine's mean rate)."""
+    steps = plan.total_steps.value or 1000
+    return all(0.5 * plan.learning_rate.value * w * steps < 0.01 for w in decays)
 
 
 def differs(a: Any, b: Any) -> bool:

@@ -317,7 +317,22 @@ def _explanation(p: TrainingPlan, diffs: list[Difference]) -> str:
         if p.zero_stage.value or p.compute.gpus > 1
         else p.gradient_checkpointing
     )
-    text = f"{lead.name}: {lead.why}"
+    text = lead.why
+    now = p.duration.step_seconds.value if p.duration is not None else None
+    quick = next(
+        (
+            a
+            for a in p.alternatives
+            if a.effect == "execution"
+            and "gpus" not in a.changes
+            and a.step_seconds
+            and now
+            and a.step_seconds < now / 2
+        ),
+        None,
+    )
+    if quick is not None and p.fits == "yes":
+        text += "; " + say("much faster: {what}", what=quick.what)
     rates = [f"{d.name} {show_number(d.ours)} ({p.rules}) or {show_number(d.theirs)} ({d.rules})" for d in diffs][:3]
     if rates:
         text += "; " + say("the rule sets differ on {names}", names=", ".join(rates))
