@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from pathlib import Path
+from typing import Literal
 
 import msgspec
 
@@ -204,7 +205,7 @@ def collect(
             except PapertrainError as error:
                 if root is None:
                     raise
-                level = "note" if error.code == "unknown-format" else "warning"
+                level: Literal["note", "warning"] = "note" if error.code == "unknown-format" else "warning"
                 issues.append(Issue(says=f"not read: {error.says}", file=str(f), code=error.code, level=level))
                 continue
             g = guesses[relative[f]]

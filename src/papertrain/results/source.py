@@ -212,6 +212,14 @@ class Source:
         return [{k: v[i] for k, v in columns.items()} for i in range(n)]
 
 
+def as_dict(x: Any) -> dict[str, Any]:
+    return x if isinstance(x, dict) else {}
+
+
+def as_list(x: Any) -> list[Any]:
+    return x if isinstance(x, list) else []
+
+
 def number(x: Any) -> float | None:
     """A finite number from a cell: `83.3`, `1e-5`, `**83.3**`, `83.3 %`; None for text, `-`, empty, NaN and booleans."""
     if isinstance(x, bool) or x is None:

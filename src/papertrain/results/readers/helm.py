@@ -48,7 +48,8 @@ def read(source: Source) -> Reading:
 
 
 def _instances(source: Source, rows: list[Any]) -> Reading:
-    ids, values = [], {}
+    ids: list[str] = []
+    values: dict[str, dict[str, float]] = {}
     for row in rows:
         if not isinstance(row, dict) or row.get("perturbation"):
             continue

@@ -6,7 +6,7 @@ from typing import Any
 
 from papertrain.results.names import scale
 from papertrain.results.records import Items, Reader, Reading, Score
-from papertrain.results.source import Source, number
+from papertrain.results.source import Source, as_dict, number
 
 LETTERS = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0}
 
@@ -24,7 +24,7 @@ def read(source: Source) -> Reading:
     doc = source.object
     head = doc["eval"]
     task, model = str(head["task"]).split("/")[-1], str(head["model"])
-    results = doc.get("results") if isinstance(doc.get("results"), dict) else {}
+    results = as_dict(doc.get("results"))
     by: dict[str, dict[str, list[float]]] = {}
     for sample in doc.get("samples") or []:
         if isinstance(sample, dict) and isinstance(sample.get("scores"), dict):

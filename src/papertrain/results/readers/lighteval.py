@@ -7,7 +7,7 @@ import re
 
 from papertrain.results.names import is_metric, scale
 from papertrain.results.records import Issue, Reader, Reading, Score
-from papertrain.results.source import Source, number
+from papertrain.results.source import Source, as_dict, number
 
 
 def sniff(source: Source) -> bool:
@@ -18,7 +18,7 @@ def sniff(source: Source) -> bool:
 def read(source: Source) -> Reading:
     doc, scores = source.object, []
     general = doc["config_general"]
-    tasks = doc.get("config_tasks") if isinstance(doc.get("config_tasks"), dict) else {}
+    tasks = as_dict(doc.get("config_tasks"))
     issues = []
     if general.get("max_samples") not in (None, 0):
         issues.append(

@@ -9,7 +9,7 @@ from typing import Any
 
 from papertrain.results.names import is_metric, scale
 from papertrain.results.records import Issue, Reader, Reading, Score
-from papertrain.results.source import Source, number
+from papertrain.results.source import Source, as_dict, number
 from papertrain.results.stats.proportion import group_score, n_from_stderr, stderr
 
 
@@ -50,10 +50,10 @@ def read(source: Source) -> Reading:
                 code="truncated",
             )
         )
-    config = doc.get("config") if isinstance(doc.get("config"), dict) else {}
+    config = as_dict(doc.get("config"))
     system = doc.get("model_name") or config.get("model_name") or _model(config)
-    shots, samples, directions = (_dict(doc.get(k)) for k in ("n-shot", "n-samples", "higher_is_better"))
-    versions, hashes, members = (_dict(doc.get(k)) for k in ("versions", "task_hashes", "group_subtasks"))
+    shots, samples, directions = (as_dict(doc.get(k)) for k in ("n-shot", "n-samples", "higher_is_better"))
+    versions, hashes, members = (as_dict(doc.get(k)) for k in ("versions", "task_hashes", "group_subtasks"))
     limit = config.get("limit")
     if limit not in (None, 0, "None", ""):
         issues.append(
@@ -63,7 +63,7 @@ def read(source: Source) -> Reading:
                 code="limit",
             )
         )
-    groups = {g for g, m in members.items() if m} | set(_dict(doc.get("groups")))
+    groups = {g for g, m in members.items() if m} | set(as_dict(doc.get("groups")))
     for task, raw in doc["results"].items():
         entry, several = _flat(raw)
         if several:
@@ -92,7 +92,7 @@ def read(source: Source) -> Reading:
                 continue
             found = True
             se = number(entry.get(_stderr_key(name)))
-            direction = _dict(directions.get(task)).get(base)
+            direction = as_dict(directions.get(task)).get(base)
             score = Score(
                 metric=name.removesuffix(",none"), value=value, dataset=task, system=str(system or ""), stderr=se, n=n,
                 scale=scale(base, [value], "fraction" if 0 <= value <= 1 and scale(base, [value]) == "fraction" else "unknown"),
@@ -155,10 +155,6 @@ def _model(config: dict[str, Any]) -> str:
         return str(args.get("pretrained") or args.get("model") or "")
     found = re.search(r"(?:pretrained|model)=([^,]+)", args) if isinstance(args, str) else None
     return found[1].rstrip("/").split("/")[-1] if found else ""
-
-
-def _dict(x: Any) -> dict[str, Any]:
-    return x if isinstance(x, dict) else {}
 
 
 def _list(x: Any) -> list[str]:

@@ -10,12 +10,8 @@ from papertrain.results.source import Source, number
 
 
 def sniff(source: Source) -> bool:
-    rows = source.lines if source.json is None else None
-    return (
-        bool(rows)
-        and {"doc_id", "target"} <= set(rows[0])
-        and ("filtered_resps" in rows[0] or "resps" in rows[0] or "metrics" in rows[0])
-    )
+    first = ((source.lines if source.json is None else None) or [{}])[0]
+    return {"doc_id", "target"} <= set(first) and bool({"filtered_resps", "resps", "metrics"} & set(first))
 
 
 def task_of(name: str) -> str:

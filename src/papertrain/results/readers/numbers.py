@@ -40,12 +40,12 @@ def _ours(doc: dict[str, Any]) -> list[Any]:
 
 def read(source: Source) -> Reading:
     doc, scores = _document(source), []
-    base = {"file": str(source.path), "sha256": source.sha256}
+    where, digest = str(source.path), source.sha256
     for i, row in enumerate(_ours(doc)):
         value = number(row.get("value"))
         size = number(row.get("n"))
         scores.append(Score(metric=str(row["metric"]), value=value, dataset=str(row.get("dataset") or ""), n=int(size) if size else None,
-                            scale=scale(str(row["metric"]), [value] if value is not None else []), pointer=f"metrics[{i}]", reason=str(row.get("reason") or ""), **base))  # fmt: skip
+                            scale=scale(str(row["metric"]), [value] if value is not None else []), pointer=f"metrics[{i}]", reason=str(row.get("reason") or ""), file=where, sha256=digest))  # fmt: skip
     for task, x in _tasks(doc).items():
         value = number(x)
         scores.append(
@@ -56,7 +56,8 @@ def read(source: Source) -> Reading:
                 system=str(doc.get("model") or ""),
                 scale="fraction",
                 pointer=f"eval_metrics.icl.{task}",
-                **base,
+                file=where,
+                sha256=digest,
             )
         )
     if not scores:
@@ -69,7 +70,7 @@ def read(source: Source) -> Reading:
                 and (higher_is_better(name) is not None)
             ):
                 scores.append(Score(metric=name, value=value, dataset=str(doc.get("dataset") or ""), system=str(doc.get("model") or doc.get("method") or ""),
-                                    seed=str(doc.get("seed", "")), scale=scale(name, [value]), pointer=name, **base))  # fmt: skip
+                                    seed=str(doc.get("seed", "")), scale=scale(name, [value]), pointer=name, file=where, sha256=digest))  # fmt: skip
     return Reading(scores=scores, format="numbers")
 
 

@@ -32,7 +32,7 @@ def cell(x: object) -> tuple[float | None, float | None, int | None]:
 
 def sniff(source: Source) -> bool:
     table = source.table
-    if not table or not isinstance(table[0], dict) or (source.json is None and source.lines and "args" in table[0]):
+    if not table or (source.json is None and source.lines and "args" in table[0]):
         return False
     names = list(table[0])
     r = roles.find(names, source.roles)

@@ -34,7 +34,8 @@ def _parts(sums: Floats) -> tuple[Floats, Floats, Floats]:
 
 
 def _ratio(top: Floats, under: Floats, empty: float) -> Floats:
-    return np.divide(top, under, out=np.full(np.broadcast(top, under).shape, empty), where=under != 0)
+    out: Floats = np.divide(top, under, out=np.full(np.broadcast(top, under).shape, empty), where=under != 0)
+    return out
 
 
 def accuracy(sums: Floats) -> Floats:

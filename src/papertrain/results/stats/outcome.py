@@ -17,7 +17,7 @@ TOLERANCE = 1e-9
 """Relative: differences below it are ties. Scores reach us through decimal text and sums in another order."""
 
 
-class Outcome(Record, kw_only=True):
+class Outcome(Record, frozen=True, kw_only=True):
     """One test or one interval. p is None where none can be given, and is never 0."""
 
     test: str

@@ -49,7 +49,7 @@ def _blocks(total: int, row_bytes: int) -> Iterator[int]:
 def _worth_collapsing(rows: Floats) -> bool:
     """A glance at a thousand rows, so that real-valued data do not pay for sorting."""
     head = rows[:1000]
-    return head.shape[0] < 100 or np.unique(head[:, 0]).size * 4 < head.shape[0] or rows.shape[0] <= 4096
+    return bool(head.shape[0] < 100 or np.unique(head[:, 0]).size * 4 < head.shape[0] or rows.shape[0] <= 4096)
 
 
 def resampled_sums(rows: ArrayLike, resamples: int, rng: np.random.Generator) -> Floats:
@@ -257,7 +257,7 @@ def _swapped_sums(d: Floats, resamples: int, rng: np.random.Generator) -> Floats
     done = 0
     for size in _blocks(resamples, n * 8):
         bits = np.unpackbits(np.frombuffer(rng.bytes(size * width), np.uint8).reshape(size, width), axis=1, count=n)
-        out[done : done + size] = bits.astype(dtype) @ x
+        out[done : done + size] = np.matmul(bits.astype(dtype), x)
         done += size
     return out
 
@@ -311,29 +311,30 @@ def randomisation(
     )  # fmt: skip
 
 
-def hierarchical(
+def hierarchical_draws(
     runs_a: list[Floats],
     runs_b: list[Floats],
     statistic: Statistic,
     *,
     rng: np.random.Generator,
     resamples: int = 10_000,
-    level: float = 0.95,
     paired_seeds: bool = False,
-) -> tuple[float, Interval]:
-    """Difference of seed means, with both the items and the seeds drawn anew. Each run holds the rows of the same items."""
+) -> Floats:
+    """Differences of seed means with both the items and the seeds drawn anew. Each run holds the rows of the same items."""
     blocks = [matrix(r) for r in (*runs_a, *runs_b)]
     m, ka, kb = blocks[0].shape[1], len(runs_a), len(runs_b)
     sums = resampled_sums(np.concatenate(blocks, 1), resamples, rng)
     scores = np.stack([statistic(sums[:, i * m : (i + 1) * m]) for i in range(ka + kb)], 1)
     pick_a = rng.integers(0, ka, (resamples, ka))
     pick_b = pick_a if paired_seeds and ka == kb else rng.integers(0, kb, (resamples, kb))
-    draws = np.take_along_axis(scores[:, :ka], pick_a, 1).mean(1) - np.take_along_axis(scores[:, ka:], pick_b, 1).mean(
-        1
-    )
-    once = [float(statistic(b.sum(0)[None, :])[0]) for b in blocks]
-    observed = float(np.mean(once[:ka]) - np.mean(once[ka:]))
-    return observed, percentile(draws, level, "hierarchical bootstrap over seeds and items")
+    left = np.take_along_axis(scores[:, :ka], pick_a, 1).mean(1)
+    return np.asarray(left - np.take_along_axis(scores[:, ka:], pick_b, 1).mean(1))
+
+
+def difference_of_means(runs_a: list[Floats], runs_b: list[Floats], statistic: Statistic) -> float:
+    """Mean over the runs of A less mean over the runs of B, each scored on all its items."""
+    a, b = ([float(statistic(matrix(r).sum(0)[None, :])[0]) for r in runs] for runs in (runs_a, runs_b))
+    return float(np.mean(a) - np.mean(b))
 
 
 def general_bootstrap(

@@ -1,0 +1,111 @@
+"""Items → scores: what kind of task the columns show, and which metrics belong to it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from papertrain.core.errors import PapertrainError, nearest
+from papertrain.results.metrics import classify, other, text
+from papertrain.results.metrics.measured import Measured
+from papertrain.results.records import Items
+from papertrain.results.source import number
+
+MAIN = {
+    "classification": ("accuracy", "macro_f1"),
+    "text": ("em", "token_f1"),
+    "regression": ("rmse", "pearson"),
+    "ranking": ("mrr", "ndcg@10"),
+    "scores": ("auc", "brier"),
+    "given": (),
+}
+"""What a comparison shows unless the user names metrics."""
+TEXT_EXTRA = {"bleu", "chrf", "ter", "rouge1", "rouge2", "rougel", "wer", "cer"}
+
+
+def task(items: Items) -> str:
+    """classification, text, regression, ranking, scores or given."""
+    if items.label is None:
+        return "given"
+    if items.prediction is None:
+        return "scores"
+    if all(isinstance(p, list) for p in items.prediction) and items.prediction:
+        return "ranking"
+    labels = [x for x in items.label if not isinstance(x, (list, dict))]
+    if len(labels) < len(items.label):
+        return "text"
+    distinct = {str(x) for x in labels}
+    numbers = [number(x) for x in labels]
+    if all(v is not None for v in numbers) and all(number(p) is not None for p in items.prediction):
+        whole = all(v == int(v) for v in numbers if v is not None)
+        if not whole or len(distinct) > max(50, len(labels) // 4):
+            return "regression"
+        return "classification"
+    words = max((len(str(x).split()) for x in list(distinct)[:2000]), default=1)
+    many = len(distinct) > max(30, len(labels) // 5)
+    return "text" if many or words > 8 else "classification"
+
+
+def measure(
+    items: Items,
+    wanted: Sequence[str] | None = None,
+    *,
+    classes: Iterable[str] | None = None,
+    positive: str = "",
+    everything: bool = False,
+    kind: str = "",
+) -> list[Measured]:
+    """Scores of one system on one test set: the main ones, the wanted ones, or everything. Raises PapertrainError for a
+    metric that these columns cannot give."""
+    kind = kind or task(items)
+    found: dict[str, Measured] = dict(other.given(items.scored, items.directions))
+    if "nll" in items.scored:
+        found |= other.perplexity(items.scored["nll"], items.scored["tokens"])
+    label, said = items.label, items.prediction
+    asked = {w.lower() for w in wanted or ()}
+    if label is not None and said is not None:
+        if kind == "ranking":
+            found |= other.ranking(label, said)
+        elif kind == "regression":
+            found |= other.regression([number(x) or 0.0 for x in label], [number(x) or 0.0 for x in said])
+        elif kind == "classification" and not (asked and asked <= TEXT_EXTRA | {"em", "token_f1"}):
+            found |= classify.hard(label, said, list(classes) if classes else None)
+        if kind == "text" or asked & {"em", "token_f1"}:
+            found |= text.exact(label, said)
+        extra = (
+            asked & TEXT_EXTRA
+            if not (everything and kind == "text" and not asked)
+            else {"bleu", "chrf", "rouge1", "rouge2", "rougel"}
+        )
+        if extra & {"bleu", "chrf", "ter"}:
+            found |= text.translation(label, said, sorted(extra & {"bleu", "chrf", "ter"}))
+        if extra & {"rouge1", "rouge2", "rougel"}:
+            found |= text.rouge(label, said)
+        if extra & {"wer", "cer"}:
+            found |= text.speech(label, said, sorted(extra & {"wer", "cer"}))
+    soft = everything or kind == "scores" or bool(asked & {"auc", "ap", "log_loss", "brier", "ece"})
+    if label is not None and soft and kind in ("classification", "scores"):
+        if items.probabilities:
+            found |= classify.soft_multi(label, items.probabilities)
+        elif items.score is not None and len(set(map(classify.text, label))) == 2:
+            found |= classify.soft_binary(label, items.score, positive)
+    if asked:
+        missing = [w for w in asked if w not in {k.lower() for k in found}]
+        if missing:
+            why = (
+                " (areas need a score or probability column: hard labels have none)"
+                if missing[0] in ("auc", "ap")
+                else ""
+            )
+            raise PapertrainError(
+                f"no metric {missing[0]!r} from these columns{why}",
+                code="no-metric",
+                file=items.file,
+                nearest=nearest(missing[0], [*found, *TEXT_EXTRA]),
+            )
+        lower = {k.lower(): v for k, v in found.items()}
+        return [lower[w.lower()] for w in wanted or ()]
+    if everything:
+        return list(found.values())
+    main = [found[m] for m in MAIN[kind] if m in found]
+    rest = [m for k, m in found.items() if k in items.scored or k in ("accuracy", "perplexity")]
+    return main or rest or list(found.values())[:2]
