@@ -10,7 +10,7 @@ import msgspec
 from papertrain.plan.cases import READ, Case, number, prepare
 from papertrain.plan.host import host_of_row, row_disk, row_host
 from papertrain.plan.memory import Recipe, cached, peak
-from papertrain.plan.memory_range import verdict_of
+from papertrain.plan.memory_range import least, verdict_of
 from papertrain.plan.time import spread, tokens_per_second
 
 ASSUMED_LENGTH = 512
@@ -95,7 +95,7 @@ def answer(row: Mapping[str, Any], ready: dict[Any, Ready]) -> Row:
             "disk_bytes": found.disk,
             "components": {k: int(v) for k, v in p.components.items()},
             "peak_phase": p.phase,
-            "fits": "unknown" if capacity is None else verdict_of(capacity, a, c * (1 + r[5]), p.components["context"]),
+            "fits": "unknown" if capacity is None else verdict_of(capacity, least(s.sharding == "fsdp1", a), c * (1 + r[5]), p.components["context"]),
             "tokens_per_second_per_gpu": None,
             "unknown": unknown,
             "ask": ask,

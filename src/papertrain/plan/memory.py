@@ -14,7 +14,7 @@ from papertrain.plan.host import disk_bytes, host_bytes
 from papertrain.plan.memory_dtypes import Dtypes, resolve
 from papertrain.plan.memory_layer import Layer, layer
 from papertrain.plan.memory_loss import Loss, loss
-from papertrain.plan.memory_range import CACHE, Cache, Ranges, meters, ranges
+from papertrain.plan.memory_range import CACHE, Cache, Ranges, least, meters, ranges, verdict
 from papertrain.plan.memory_state import State, old_stack, state
 from papertrain.plan.setup import Fits, Setup
 
@@ -141,7 +141,7 @@ def predict(s: Setup) -> Memory:
         peak_phase=p.phase,
         host_bytes=host_bytes(s, r.state),
         disk_bytes=disk_bytes(s, r.state),
-        phases=p.phases,
+        phases={**p.phases, "least": least(s.sharding == "fsdp1", p.allocated)},
         basis=g.basis,
     )
 
@@ -151,6 +151,4 @@ def fits(memory: Memory) -> Fits:
     room, live = memory.capacity_bytes, memory.allocated_bytes.value
     if room is None or live is None:
         return "unknown"
-    from papertrain.plan.memory_range import verdict
-
     return verdict(room, memory)

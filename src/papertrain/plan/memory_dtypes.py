@@ -45,7 +45,7 @@ def resolve(s: Setup) -> Dtypes:
     if s.quantization not in (None, "none"):
         quantised = QUANTISED.get(str(s.quantization), 0.5625)
     elif s.method == "qlora" and s.quantization is None:
-        quantised = QUANTISED["nf4"]
+        quantised = QUANTISED.get(p.quantization, QUANTISED["nf4"])
     loaded = s.weights_dtype or ("bf16" if s.autocast != "fp16" else "fp16")
     w = BYTES.get(loaded.split(" ")[0].split("/")[0], 2.0)
     autocast = s.autocast if s.autocast is not None else (p.autocast if p.autocast != "weights" else loaded)

@@ -113,6 +113,8 @@ def layer(s: Setup, d: Dtypes) -> Layer:
         kept += c * widths / max(1, m.layers) + h
     if d.adapters and s.lora_rank:
         kept += d.compute * s.lora_rank * len(names)
+    if p.keeps_frozen_inputs and d.quantised is not None and str(s.quantization).startswith(("nf4", "fp4")):
+        kept += c * (2 * h + mid)
     if s.compiled and stream == c:
         kept = c * (3 * h + 2 * q + 2 * k + 3 * mid) + 4 * a if full else c * (2 * h + 2 * q + 2 * k + 2 * mid) + 4 * a
         if full and not gated:

@@ -38,7 +38,8 @@ def loss(s: Setup, d: Dtypes) -> Loss:
         rows = 1.0 if m.kind == "encoder" and width == vocab else 0.0
         return Loss(per_token=rows * width * 12, fixed=0.0, hidden=hidden, cache=0.0, fused_cache=False)
     per, fixed = 0.0, 0.0
-    stated = p.logits.get(path + ("+full" if full and path + "+full" in p.logits else ""))
+    variant = "+compiled" if s.compiled else "+full" if full else ""
+    stated = p.logits.get(path + variant, p.logits.get(path))
     if path == "fused_linear_ce":
         # a chunk of about tokens × width / vocabulary rows at a time; gradient of the hidden states; of the head if trained
         per = 6.0 * h + d.stream * h

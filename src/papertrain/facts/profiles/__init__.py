@@ -25,7 +25,7 @@ class Profile(Value, kw_only=True):
     autocast, trainable_dtype: what happens where the row does not say (`weights` = the dtype of the weights).
     full_trainable_dtype: dtype to which full fine-tuning raises 16-bit weights before the optimizer sees them.
     norms: `python` (an upcast copy is kept for the backward pass) or `fused`.
-    logits: bytes alive per logit at the loss, by loss path, for a 16-bit head; `+fp32` variants for an fp32 head.
+    logits: bytes alive per logit at the loss, by loss path; `+full`, `+compiled` variants where they differ.
     fused_layers_with: loss paths that come together with fused norm and MLP kernels (Liger as a whole).
     fused_norms_with: loss paths that come with fused norms only (kernel packs leave a frozen MLP alone).
     casts_outputs: the loop drops the model's outputs before the backward pass, so that an fp32 head costs nothing more.
@@ -33,6 +33,8 @@ class Profile(Value, kw_only=True):
     untied_head, quantised_head: the output head is a matrix of its own; it is quantised like the rest.
     dequantised_bytes: bytes per weight of the matrix that is being unpacked.
     dropout_copies: adapters keep a dropped-out copy of their input.
+    keeps_frozen_inputs: its bitsandbytes keeps the inputs of frozen 4-bit layers (before 0.43.2).
+    quantization: what `qlora` means where the row does not say.
     flat_adapters: FSDP flattens frozen and trained weights together.
     gathers_root: FSDP keeps embedding and head gathered between forward and backward.
     optimizer: what it is where the row does not say.
@@ -58,6 +60,8 @@ class Profile(Value, kw_only=True):
     fused_qkv: bool = False
     dequantised_bytes: float = 2.0
     dropout_copies: bool = False
+    keeps_frozen_inputs: bool = False
+    quantization: str = "nf4"
     flat_adapters: bool = False
     gathers_root: bool = True
     fsdp_trains_in_fp32: bool = False
