@@ -1,0 +1,232 @@
+"""Writes docs/reference from the code: `make docs`. tests/test_docs.py rebuilds it in memory and fails on any difference."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from papertrain import verbs
+from papertrain.cli import FIRST
+from papertrain.core.discover import discover
+from papertrain.core.params import parameters
+from papertrain.core.schema import ENVELOPE, READING
+from papertrain.core.units import show_bytes, show_count
+
+HERE = Path(__file__).parent / "reference"
+NOTE = "<!-- Written by `make docs` from the code; do not edit. -->\n"
+
+
+def pages() -> dict[str, str]:
+    """File name → text of every reference page."""
+    return {
+        "cli.md": cli(),
+        "json.md": envelope(),
+        "rules-check.md": rules("Rules of `check`", "papertrain.configs.checks"),
+        "rules-watch.md": rules("Rules of `watch`", "papertrain.monitor.rules"),
+        "failures.md": failures(),
+        "gpus.md": gpus(),
+        "models.md": models(),
+        "plugs.md": plugs(),
+        "names.txt": names(),
+    }
+
+
+def cli() -> str:
+    known = verbs.names()
+    order = [n for n in FIRST if n in known] + [n for n in known if n not in FIRST]
+    parts = [
+        "# Command line\n",
+        NOTE,
+        "Every verb also takes `--json --brief --fields A,B.C -v -q --lang en|zh --fail-on error|warning|never --debug`.\n",
+    ]
+    parts.append(
+        "| exit | meaning |\n| --- | --- |\n| 0 | done |\n| 1 | a finding at or above `--fail-on` |\n| 2 | input wrong or missing |\n| 3 | refused |\n| 4 | a fault of papertrain |\n| 130 | Ctrl-C |\n"
+    )
+    for name in order:
+        verb = verbs.load(name)
+        doc = inspect.cleandoc(verb.__doc__ or "")
+        first, _, rest = doc.partition("\n")
+        parts.append(f"## {name}\n\n{first}\n")
+        if rest.strip():
+            parts.append(f"```text\n{rest.strip()}\n```\n")
+        rows = [
+            (_spelling(p), p.arg.help or "", "" if p.default in (None, (), [], False) else f"`{p.default}`")
+            for p in parameters(verb)
+            if p.name != "passthrough"
+        ]
+        parts.append(table(("parameter", "what it is", "default"), rows))
+    return "\n".join(parts)
+
+
+def _spelling(p: Any) -> str:
+    value = p.arg.metavar or ("|".join(p.choices) if p.choices else p.name.upper())
+    if p.option is None:
+        text = value if p.required else f"[{value}]"
+        return f"`{text}{'…' if p.many else ''}`"
+    text = p.option if p.kind is bool else f"{p.option} {value}"
+    short = f" (`-{p.arg.short}`)" if p.arg.short else ""
+    return f"`{text}`{'…' if p.many else ''}{short}"
+
+
+def envelope() -> str:
+    import json
+
+    return "\n".join(
+        [
+            "# The envelope\n",
+            NOTE,
+            "What `--json` prints: exactly one document on standard output, for every exit code.\n",
+            f"```json\n{json.dumps(ENVELOPE, indent=2)}\n```\n",
+        ]
+    )
+
+
+def rules(title: str, package: str) -> str:
+    from importlib import import_module
+
+    found = discover(import_module(package), "RULE")
+    parts = [f"# {title}\n", NOTE]
+    for rule in sorted(found.values(), key=lambda r: r.id):
+        parts.append(
+            f"## {rule.id} {rule.name}\n\n*{rule.level}, {rule.status}*\n\n**What.** {rule.what}\n\n**Why.** {rule.why}\n"
+        )
+        if rule.known_problems:
+            parts.append(f"**Known problems.** {rule.known_problems}\n")
+        parts.append(f"**Source.** {rule.source.kind}: {rule.source.ref}\n")
+        for word, text in (("Fires on", rule.fires), ("Quiet on", rule.quiet)):
+            if isinstance(text, str) and text.strip():
+                parts.append(f"{word}:\n\n```text\n{text.strip()[:1500]}\n```\n")
+    return "\n".join(parts)
+
+
+def failures() -> str:
+    from papertrain.diagnose.catalogue import causes
+
+    parts = ["# Classes of failure\n", NOTE, "The names that `papertrain diagnose` gives in `class`.\n"]
+    for cause in sorted(causes().values(), key=lambda c: c.name):
+        benign = ", benign: no failure" if cause.benign else ""
+        parts.append(
+            f"## {cause.name}\n\n*{cause.id}, {cause.branch}{benign}*\n\n**What.** {cause.what}\n\n**Why.** {cause.why}\n\n**Source.** {cause.source.kind}: {cause.source.ref}\n"
+        )
+    return "\n".join(parts)
+
+
+def gpus() -> str:
+    from papertrain.facts.load import gpus as load
+
+    rows = []
+    for gpu in sorted(load().values(), key=lambda g: g.id):
+        peak = "none" if gpu.peak_bf16_dense_flops is None else f"{gpu.peak_bf16_dense_flops / 1e12:.0f}"
+        half = "" if gpu.peak_fp16_dense_flops is None else f"{gpu.peak_fp16_dense_flops / 1e12:.0f}"
+        link = "" if gpu.link_bytes_per_second is None else f"{gpu.link} {gpu.link_bytes_per_second / 1e9:.0f}"
+        source = gpu.sources.get("memory_bytes")
+        rows.append(
+            (
+                f"`{gpu.id}`",
+                gpu.label,
+                show_bytes(gpu.memory_bytes),
+                peak,
+                half,
+                link,
+                f"{source.kind}: {source.ref}" if source else "",
+            )
+        )
+    head = ("id", "device", "memory", "bf16 dense TFLOP/s", "fp16", "link GB/s, one way", "source")
+    return "\n".join(["# Devices\n", NOTE, table(head, rows)])
+
+
+def models() -> str:
+    from papertrain.facts.catalogue import catalogue
+
+    rows = [
+        (f"`{m.name}`", m.architecture, m.kind, f"{m.parameters:,}", show_count(m.active_parameters))
+        for m in sorted(catalogue(), key=lambda m: m.name.lower())
+    ]
+    return "\n".join(
+        [
+            "# Models\n",
+            NOTE,
+            f"{len(rows)} models in the catalogue; counts are computed from their configs.\n",
+            table(("model", "architecture", "kind", "parameters", "active"), rows),
+        ]
+    )
+
+
+def plugs() -> str:
+    import papertrain.configs.targets as targets
+    import papertrain.monitor.readers as readers
+    import papertrain.results.readers as sources
+    import papertrain.run.launchers as launchers
+
+    parts = ["# Readers, targets, launchers\n", NOTE]
+    for title, package, name in (
+        ("Log readers", readers, "READER"),
+        ("Result readers", sources, "READER"),
+        ("Config targets", targets, "TARGET"),
+        ("Launchers", launchers, "LAUNCHER"),
+    ):
+        found = discover(package, name)
+        parts.append(f"## {title}\n")
+        parts.append(
+            table(
+                ("id", "what"),
+                [(f"`{i}`", getattr(t, "what", "") or getattr(t, "about", "") or "") for i, t in sorted(found.items())],
+            )
+        )
+    return "\n".join(parts)
+
+
+def names() -> str:
+    """Public names, flags and ids: a ratchet, so that growth shows in the difference."""
+    lines = []
+    for name in verbs.names():
+        lines.append(f"verb {name}")
+        lines += [f"flag {name} {p.option or p.name}" for p in parameters(verbs.load(name))]
+    lines += [f"tool {name}" for name in READING]
+    from papertrain.diagnose.catalogue import causes
+
+    import papertrain.configs.checks as checks
+    import papertrain.monitor.rules as watching
+
+    for package in (checks, watching):
+        lines += [f"rule {r.id} {r.name}" for r in discover(package, "RULE").values()]
+    lines += [f"class {c.id} {c.name}" for c in causes().values()]
+    return "\n".join(sorted(lines)) + "\n"
+
+
+def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
+    def line(cells: Iterable[str]) -> str:
+        return "| " + " | ".join(str(c).replace("|", "\\|").replace("\n", " ") for c in cells) + " |"
+
+    head = list(head)
+    return "\n".join([line(head), line("---" for _ in head), *map(line, rows)]) + "\n"
+
+
+def main() -> int:
+    import difflib
+
+    HERE.mkdir(exist_ok=True)
+    built = pages()
+    for name, text in built.items():
+        file = HERE / name
+        old = file.read_text() if file.exists() else ""
+        if old != text:
+            changed = (
+                sum(1 for d in difflib.ndiff(old.splitlines(), text.splitlines()) if d[:1] in "+-")
+                if len(old) < 200_000
+                else 0
+            )
+            print(f"{file.name}: {changed or 'many'} lines changed")
+            file.write_text(text)
+    for file in HERE.iterdir():
+        if file.name not in built:
+            print(f"{file.name}: removed")
+            file.unlink()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
