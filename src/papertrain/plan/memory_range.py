@@ -55,8 +55,8 @@ def ranges(s: Setup, d: Dtypes) -> Ranges:
     if not s.model.exact:
         up, down = up + 0.25, down + 0.25
     return Ranges(
-        allocated_down=0.06 + down, allocated_up=0.07 + up, reserved_down=0.11 + down, reserved_up=0.16 + up,
-        device_down=0.20 + down, device_up=0.20 + up, basis=(f"profile {p.id}: {p.label}",),
+        allocated_down=0.06 + down, allocated_up=0.07 + up, reserved_down=0.12 + down, reserved_up=0.13 + up,
+        device_down=0.14 + down, device_up=0.18 + up, basis=(f"profile {p.id}: {p.label}",),
     )  # fmt: skip
 
 

@@ -152,7 +152,7 @@ def state(s: Setup, d: Dtypes) -> State:
     root_bytes = table * min(d.table, d.compute)
     root = gathered = gathered_last = gathered_gradients = late = 0.0
     if fsdp:
-        root = root_bytes if p.gathers_root else 0.0
+        root = root_bytes * p.gathers_root
         gathered, gathered_last = root + 2 * layer_bytes, root + layer_bytes
         if not d.adapters:
             # first: one layer and the head; last: one layer and the root, whose own shard is not there yet

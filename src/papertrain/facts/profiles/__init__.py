@@ -36,7 +36,7 @@ class Profile(Value, kw_only=True):
     keeps_frozen_inputs: its bitsandbytes keeps the inputs of frozen 4-bit layers (before 0.43.2).
     quantization: what `qlora` means where the row does not say.
     flat_adapters: FSDP flattens frozen and trained weights together.
-    gathers_root: FSDP keeps embedding and head gathered between forward and backward.
+    gathers_root: share of embedding and head that FSDP keeps gathered between forward and backward.
     optimizer: what it is where the row does not say.
     offloads_activations: layer inputs of checkpointed layers go to host memory.
     attention_speed: of its attention kernel, relative to FlashAttention 2.
@@ -63,7 +63,7 @@ class Profile(Value, kw_only=True):
     keeps_frozen_inputs: bool = False
     quantization: str = "nf4"
     flat_adapters: bool = False
-    gathers_root: bool = True
+    gathers_root: float = 1.0
     fsdp_trains_in_fp32: bool = False
     optimizer: str = "adamw"
     checkpointing: str = "none"
