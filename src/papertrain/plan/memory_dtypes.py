@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+
+from papertrain.core.models import ModelSpec
 from papertrain.core.values import Value
 from papertrain.facts.profiles import Profile, find_profile
 from papertrain.plan.setup import Setup
@@ -85,6 +88,11 @@ def resolve(s: Setup) -> Dtypes:
         profile=p, adapters=adapters, weights=held, table=4.0 if upcast else held, quantised=quantised, trained=t,
         compute=compute, stream=stream, out=out, autocast=cast, upcast=upcast, engine=engine,
     )  # fmt: skip
+
+
+def family(m: ModelSpec) -> str:
+    """`GPTBigCodeForCausalLM`, `gpt_bigcode` → `gptbigcode`."""
+    return re.sub(r"(for[a-z]+|lmheadmodel|model)$", "", m.architecture.lower().replace("_", "").replace("-", ""))
 
 
 def _prepares(p: Profile) -> bool:

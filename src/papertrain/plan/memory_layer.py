@@ -7,12 +7,15 @@ from __future__ import annotations
 
 from papertrain.core.models import ModelSpec
 from papertrain.core.values import Value
-from papertrain.plan.memory_dtypes import Dtypes
+from papertrain.plan.memory_dtypes import Dtypes, family
 from papertrain.plan.memory_state import matched
 from papertrain.plan.setup import Setup
 
-FUSED_QKV = ("qwenlm", "phi3", "gptneox", "internlm2", "baichuan", "chatglm", "falcon", "gpt2", "mpt", "bigcode", "bloom")
-PARALLEL = ("gptneox", "gptj", "phi", "falcon", "codegen", "cohere")
+FUSED_QKV = {"qwen", "phi3", "gptneox", "internlm2", "baichuan", "chatglm", "falcon", "gpt2", "mpt", "gptbigcode", "bloom", "dbrx"}
+NO_ROTARY = {"gpt2", "mpt", "gptbigcode", "bloom", "opt", "gptneo"}
+PARALLEL = {"gptneox", "gptj", "phi", "falcon", "codegen", "cohere"}
+FOUR_NORMS = {"gemma2", "gemma3", "gemma3text", "glm4"}
+HEAD_NORMS = {"qwen3", "qwen3moe", "gemma3", "gemma3text", "olmo2"}
 PYTHON_GELU = ("gelu_new", "gelu_pytorch_tanh_python", "gelu_fast")
 
 
@@ -35,7 +38,7 @@ class Layer(Value, kw_only=True):
 def layer(s: Setup, d: Dtypes) -> Layer:
     """One layer under this setup. Saved tensors first, then the temporaries of its backward pass."""
     m, p = s.model, d.profile
-    arch = m.architecture.lower()
+    arch = family(m)
     h, q, k, a = float(m.hidden), float(m.heads * m.head_dim), float(m.kv_heads * m.head_dim), float(m.heads)
     routed = m.experts_per_token if m.experts else 1
     f = float((m.expert_ffn or m.ffn) if m.experts else m.ffn)
@@ -50,8 +53,8 @@ def layer(s: Setup, d: Dtypes) -> Layer:
     mlp_places = ("mlp", "expert")
     mlp_in = sum(1 for x in m.linears if x.place in mlp_places and x.inputs == m.hidden and x.name in names)
     has_down = any(x.place in mlp_places and x.outputs == m.hidden and x.name in names and x.inputs != m.hidden for x in m.linears)
-    fused_qkv = p.fused_qkv or any(w in arch for w in FUSED_QKV)
-    rotary = not any(w in arch for w in ("gpt2", "mpt", "bigcode", "bloom")) and not encoder
+    fused_qkv = p.fused_qkv or arch in FUSED_QKV
+    rotary = arch not in NO_ROTARY and not encoder
     liger = s.loss in p.fused_layers_with
 
     def inputs(width: float, modules: int, hit: int) -> float:
@@ -68,12 +71,12 @@ def layer(s: Setup, d: Dtypes) -> Layer:
         return 4.0 * width if stream == 4.0 else 4.0 * width * hit
 
     # norms
-    norms = 4 if "gemma2" in arch or "gemma3" in arch else 1 if any(w in arch for w in PARALLEL) else 2
+    norms = 4 if arch in FOUR_NORMS else 1 if arch in PARALLEL else 2
     packed = liger or s.loss in p.fused_norms_with
     python_norm = m.norm == "rmsnorm" and p.norms == "python" and not (packed and full)
     norm = (4 * h + 4 + (stream * h if full else 0.0)) if python_norm else stream * h + 8
     kept = norms * norm
-    if "qwen3" in arch or "gemma3" in arch or "olmo2" in arch:
+    if arch in HEAD_NORMS:
         kept += (4 * (q + k) + (c * (q + k) if full else 0.0)) if python_norm else c * (q + k)
     # attention
     kept += inputs(h, 1 if fused_qkv else 3, attention_in)
@@ -82,7 +85,7 @@ def layer(s: Setup, d: Dtypes) -> Layer:
     per_position = 0.0
     if s.attention == "eager":
         kept += c * (2 * q + 2 * kk)
-        if encoder or "gpt2" in arch:
+        if encoder or arch == "gpt2":
             per_position = a * (9.0 if c == 4.0 else 7.0 if d.autocast else 5.0)
         else:
             per_position = a * (6.0 if c == 2.0 else 4.0)
@@ -106,7 +109,7 @@ def layer(s: Setup, d: Dtypes) -> Layer:
     kept += inputs(h, 2 if gated else 1, mlp_in) * routed
     if m.experts:
         kept += 2 * c * h * routed
-    if encoder or "gpt2" in arch:
+    if encoder or arch == "gpt2":
         kept += 2 * h  # dropout masks
     if p.dropout_copies and d.adapters:
         widths = sum(x.outputs * (x.active if x.place == "expert" else x.count) for x in matched(m, s.lora_targets) if x.place != "head")

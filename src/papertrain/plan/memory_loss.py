@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from papertrain.core.values import Value
-from papertrain.plan.memory_dtypes import Dtypes
+from papertrain.plan.memory_dtypes import Dtypes, family
 from papertrain.plan.setup import Setup
 
 
@@ -24,7 +24,7 @@ class Loss(Value, kw_only=True):
 def loss(s: Setup, d: Dtypes) -> Loss:
     m, p = s.model, d.profile
     h, vocab = float(m.hidden), float(m.vocab)
-    arch = m.architecture.lower()
+    arch = family(m)
     path = s.loss or "full_logits"
     full = not d.adapters
     fp32_head = d.upcast or (d.compute == 4.0)
@@ -52,9 +52,9 @@ def loss(s: Setup, d: Dtypes) -> Loss:
         per = (4.5 if s.compiled else 7.5) * vocab if path == "chunked_ce" else (8.0 if full else 4.0) * vocab
     elif _native(arch):
         per = 4.0 * d.compute * vocab
-    elif "qwenlm" in arch:
+    elif arch == "qwen":
         per = (8.0 if d.engine == "deepspeed" else 12.0) * vocab
-    elif "granite" in arch:
+    elif arch.startswith("granite"):
         per = 12.0 * vocab
     else:
         held = 16.0 if fp32_head and (not d.autocast or not p.casts_outputs) else 14.0
@@ -67,4 +67,4 @@ def loss(s: Setup, d: Dtypes) -> Loss:
 
 def _native(arch: str) -> bool:
     """GPT-2 and its descendants compute the loss in the dtype of the logits."""
-    return "gpt2" in arch or "bigcode" in arch
+    return arch in ("gpt2", "gptbigcode")

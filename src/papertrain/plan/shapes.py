@@ -65,6 +65,7 @@ _WIDTH = re.compile(r"(?:d_model|d|hidden(?:[ _]size)?|width)\s*[=:]?\s*(\d{2,6}
 _HEADS = re.compile(r"(\d+)\s*heads?")
 _FFN = re.compile(r"(?:intermediate(?:[ _]size)?|ffn)\s*[=:]?\s*(\d+)")
 _SHAPE = re.compile(r"\((\d+) layers, (\d+), (\d+) heads")
+_TIMES = re.compile(r"(\d+) layers x (\d+)")
 _MPT = {"125m": (12, 768, 12), "350m": (24, 1024, 16), "760m": (24, 1536, 12), "1b": (24, 2048, 16), "3b": (32, 2560, 20),
         "7b": (32, 4096, 32), "13b": (40, 5120, 40), "30b": (48, 7168, 56), "70b": (80, 8192, 64)}  # fmt: skip
 _SIZE = re.compile(r"(?<![\w.])(\d+(?:\.\d+)?)\s*([bm])\b", re.I)
@@ -77,6 +78,8 @@ def described(text: str, n_params: int | None = None) -> ModelSpec | None:
     layers, width, heads = _LAYERS.search(words), _WIDTH.search(words), _HEADS.search(words)
     if shape := _SHAPE.search(words):
         sizes = (int(shape[1]), int(shape[2]), int(shape[3]))
+    elif times := _TIMES.search(words):
+        sizes = (int(times[1]), int(times[2]), 0)
     elif layers and width:
         sizes = (int(layers[1]), int(width[1]), int(heads[1]) if heads else 0)
     elif mpt := re.search(r"mpt-(\d+[mb])", words):
