@@ -106,14 +106,15 @@ def redact_json(blob: bytes, *, terminal: bool = False, extra: Iterable[re.Patte
     Works on the distinct strings of the encoded text, since large answers repeat theirs thousands of times.
     """
     pattern = _JSON_PLAIN if b"\\" not in blob else _JSON_STRING
-    changed = {}
+    changed, telling = {}, False
     for quoted in set(pattern.findall(blob)):
         text = json.loads(quoted)
+        telling = telling or (_NAME.search(text) is not None and not _NOT_A_SECRET.search(text))
         clean = redact(text, terminal=terminal, extra=extra)
         if clean != text:
             changed[quoted] = json.dumps(clean, ensure_ascii=False).encode()
     # A name and its value stand in two strings of JSON; what a value may be called is only seen when both are read.
-    if _NAMED_IN_JSON.search(blob):
+    if telling:
         blob = _NAMED_IN_JSON.sub(_replace_in_json, blob)
     return pattern.sub(lambda m: changed.get(m[0], m[0]), blob) if changed else blob
 
