@@ -33,7 +33,7 @@ def derive(q: Question) -> TrainingPlan:
     if method.source.kind == "user" or "precision" in sets or task in REINFORCED:
         return assemble(q, sets, task, method)
     plan = assemble(q, sets, task, method)
-    if plan.fits == "no" and method.value == "lora" and q.compute.gpu.id != "cpu":
+    if plan.fits == "no" and method.value == "lora" and q.compute.gpu.vendor == "nvidia":
         smaller = structs.replace(
             method,
             value="qlora",
@@ -53,6 +53,14 @@ def check(q: Question, task: str) -> None:
         raise PapertrainError(f"no task {task!r}: one of {', '.join(TASKS)}", code="unknown-task")
     if q.compute.gpus < 1:
         raise PapertrainError("a plan needs at least one device", code="no-gpu")
+    offload, stage = q.sets.get("offload"), q.sets.get("zero_stage")
+    if stage is not None and offload in ("optimizer", "params+optimizer") and stage < (3 if "params" in offload else 2):
+        needed_stage = 3 if "params" in offload else 2
+        raise PapertrainError(
+            f"offload {offload} needs ZeRO stage {needed_stage}, not {stage}",
+            code="offload-needs-stage",
+            ask=[f"--set zero_stage={needed_stage}"],
+        )
     steps_task.refuse_bf16(q.compute.gpu, q.sets.get("precision"))
     if q.model.kind == "encoder" and task not in ("classification",):
         raise PapertrainError(f"{q.model.name} is an encoder: it can be trained for classification, not for {task}", code="wrong-task", ask=["--task classification"])  # fmt: skip

@@ -104,7 +104,12 @@ def experiment(d: Draft, fixed: dict[str, Any], chosen: Placed) -> Iterator[Alte
             yield from found(
                 structs.replace(d, optimizer="adamw_8bit"), chosen, fixed, {"optimizer": "adamw_8bit"}, "experiment"
             )
-    if d.method != "qlora" and d.task not in ("classification", "image") and (short or d.compute.gpus == 1):
+    if (
+        d.method != "qlora"
+        and d.compute.gpu.vendor == "nvidia"
+        and d.task not in ("classification", "image")
+        and (short or d.compute.gpus == 1)
+    ):
         free = {k: v for k, v in fixed.items() if k != "zero_stage" or v != 3}
         yield from found(lora(d, "qlora"), chosen, free, {"method": "qlora"}, "experiment")
     if d.method in ADAPTERS and not short and d.task not in ("classification", "image"):

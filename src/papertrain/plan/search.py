@@ -98,6 +98,12 @@ def setup_of(d: Draft, x: Layout) -> Setup:
     )  # fmt: skip
 
 
+def trained_layers(m: ModelSpec, layers: int = 2) -> int:
+    """LLaMA-Factory's freeze tuning trains the last two layers (freeze_trainable_layers)."""
+    body = sum(x.parameters for x in m.linears if x.place not in ("head", "other"))
+    return int(body * min(1.0, layers / max(1, m.layers)))
+
+
 def evaluate(d: Draft, x: Layout) -> Placed:
     """Memory of one layout, and whether it fits."""
     memory = shifted(predict(setup_of(d, x)), d.memory_shift)
@@ -189,11 +195,16 @@ def divisors(n: int) -> list[int]:
 
 def stages(d: Draft) -> tuple[int, ...]:
     """ZeRO stages that mean something: 4-bit weights cannot be sharded by stage 3, one card needs none."""
-    if d.compute.gpus == 1 or d.compute.gpu.id == "cpu":
+    # DeepSpeed runs on CUDA, ROCm and Ascend; what other devices do to share a model is not predicted here.
+    if d.compute.gpus == 1 or not shards(d.compute):
         return (0,)
     if d.method == "qlora":
         return (0, 1, 2)
     return (0, 1, 2, 3)
+
+
+def shards(c: Compute) -> bool:
+    return c.gpu.vendor in ("nvidia", "amd", "huawei")
 
 
 def layouts(d: Draft, fixed: dict[str, Any]) -> Iterator[Layout]:
@@ -220,7 +231,7 @@ def stages_with(d: Draft, offload: str) -> tuple[int, ...]:
     """Offload lives in ZeRO: optimizer states from stage 2, weights in stage 3; one card can use both."""
     if offload == "none" or offload == "activations":
         return stages(d)
-    if d.compute.gpu.id == "cpu":
+    if not shards(d.compute):
         return ()
     if offload == "params+optimizer":
         return () if d.method == "qlora" else (3,)

@@ -261,7 +261,8 @@ def is_adapter(method: str) -> bool:
 
 
 def check_method(model: ModelSpec, compute: Compute, method: str) -> None:
-    if method == "qlora" and compute.gpu.id == "cpu":
+    if method == "qlora" and compute.gpu.vendor not in ("nvidia", "amd"):
         raise PapertrainError(
-            "qlora needs a CUDA card (bitsandbytes 4-bit kernels); on a processor use --method lora", code="no-qlora"
+            f"qlora needs a CUDA or ROCm card (bitsandbytes 4-bit kernels); on {compute.gpu.label} use --method lora",
+            code="no-qlora",
         )

@@ -15,6 +15,7 @@ FIRST = (
     "micro_batch_size", "gradient_accumulation_steps", "learning_rate", "warmup_steps", "lora_rank", "epochs", "precision",
     "gradient_checkpointing", "zero_stage", "offload", "weight_decay", "sequence_length", "template",
 )  # fmt: skip
+ALWAYS = ("micro_batch_size", "learning_rate", "epochs")
 WIDE = 100
 
 
@@ -76,7 +77,7 @@ def shown(p: TrainingPlan, defaults: Mapping[str, Any]) -> list[Decision[Any]]:
     """What differs from the framework's own default, in the order of importance; what the user set comes first."""
     mine = [d for d in p.decisions() if d.source.kind == "user" and d.name not in ("method", "sequence_length")]
     found = [d for name in FIRST if (d := p.decision(name)) is not None and d not in mine and d.value is not None]
-    return [*mine, *(d for d in found if d.name not in defaults or defaults[d.name] != d.value)]
+    return [*mine, *(d for d in found if d.name in ALWAYS or d.name not in defaults or defaults[d.name] != d.value)]
 
 
 def table(p: TrainingPlan, decisions: Sequence[Decision[Any]], differences: Sequence[Difference] = ()) -> list[str]:

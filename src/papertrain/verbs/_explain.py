@@ -74,7 +74,7 @@ def recipes(id: str, where: Path | None, method: str | None) -> Answer | None:
     found = rows()
     good = sum(r.fits == "yes" for r in found)
     return Answer(
-        id=id, kind="recipes", body=table(found), data={"recipes": [plain(r) for r in found]},
+        id=id, kind="recipes", body=table(found) + "  " + say("Z: ZeRO stage; o: optimizer, p: parameters and optimizer offloaded to a host of 1 TB") + "\n", data={"recipes": [plain(r) for r in found]},
         result=say("{n} recipes: 3 model sizes on every card on record; {good} fit on the cards they are computed for", n=len(found), good=good),
         explanation=say("computed now by the planner, not typed: LoRA SFT at 2,048 tokens on one node of each card; what does not fit says what would"),
         action='papertrain plan Qwen/Qwen2.5-7B-Instruct --data FILE --gpu "4x A100-80GB"',

@@ -6,7 +6,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from papertrain.core.models import Compute, DatasetProfile, ModelSpec
+from papertrain.core.models import Compute, DatasetProfile, Gpu, ModelSpec
 from papertrain.core.training import TrainingPlan
 from papertrain.core.units import show_number
 from papertrain.core.values import Record, Value
@@ -17,6 +17,7 @@ CARDS = {"7B": 1, "13B": 1, "70B": 8}
 LENGTH = 2048
 EXAMPLES = 20_000
 HOST = 1_000_000_000_000
+OFFLOAD = {"none": " ", "optimizer": "o", "params+optimizer": "p"}
 
 
 class Recipe(Record, frozen=True, kw_only=True):
@@ -37,6 +38,7 @@ class Recipe(Record, frozen=True, kw_only=True):
     precision: str
     gradient_checkpointing: str
     zero_stage: int
+    offload: str
     device_bytes: float | None
     device_low: float | None
     device_high: float | None
@@ -92,6 +94,7 @@ def recipe(size: str, p: TrainingPlan) -> Recipe:
         global_batch_size=p.global_batch_size.value, learning_rate=p.learning_rate.value,
         lora_rank=None if p.lora_rank is None else p.lora_rank.value, lora_alpha=None if p.lora_alpha is None else p.lora_alpha.value,
         precision=p.precision.value, gradient_checkpointing=p.gradient_checkpointing.value, zero_stage=p.zero_stage.value,
+        offload=p.offload.value,
         device_bytes=None if e is None else e.device_bytes.value, device_low=None if e is None else e.device_bytes.low,
         device_high=None if e is None else e.device_bytes.high,
         tokens_per_second_per_gpu=None if s is None else s.tokens_per_second_per_gpu.value,
@@ -102,7 +105,7 @@ def recipe(size: str, p: TrainingPlan) -> Recipe:
 
 def table(found: list[Recipe]) -> str:
     """Aligned columns, one line a recipe, at most 100 wide."""
-    head = f"  {'card':<22} {'model':<5} {'n':>2} {'fits':<5} {'b×acc':>6} {'lr':>7} {'r/α':>6} {'prec':<5} {'ckpt':<4} Z {'GB (90 %)':>16} {'tok/s (range)':>18}"
+    head = f"  {'card':<22} {'model':<5} {'n':>2} {'fits':<5} {'b×acc':>6} {'lr':>7} {'r/α':>6} {'prec':<5} {'ckpt':<4} {'Z':<2} {'GB (90 %)':>16} {'tok/s (range)':>18}"
     lines = ["", head]
     for r in found:
         memory = (
@@ -118,7 +121,7 @@ def table(found: list[Recipe]) -> str:
         rank = "-" if r.lora_rank is None else f"{r.lora_rank}/{r.lora_alpha}"
         lines.append(
             f"  {r.gpu:<22} {r.size:<5} {r.cards:>2} {r.fits:<5} {f'{r.micro_batch_size}×{r.gradient_accumulation_steps}':>6} "
-            f"{show_number(r.learning_rate):>7} {rank:>6} {r.precision:<5} {r.gradient_checkpointing:<4} {r.zero_stage} {memory:>16} {speed:>18}"
+            f"{show_number(r.learning_rate):>7} {rank:>6} {r.precision:<5} {r.gradient_checkpointing:<4} {r.zero_stage}{OFFLOAD.get(r.offload, '+')} {memory:>16} {speed:>18}"
         )
         if r.instead:
             lines.append(f"  {'':<22} → {r.instead}")

@@ -284,7 +284,8 @@ def _report(
     lead = say("to make it fit") if p.fits in ("no", "tight") else say("other ways")
     for i, a in enumerate(p.alternatives[:3]):
         body += words.wrapped(f"  {lead if i == 0 else '':<16}  ", words.alternative_words(a, seconds))
-    details = ["", *words.table(p, list(p.decisions()), diffs), ""]
+    rest = [d for d in p.decisions() if d not in decisions and d.name != "lora_alpha"]
+    details = ["", *words.table(p, rest, diffs), ""]
     details += [f"  {d.name}: {d.source.kind}: {d.source.ref}" for d in p.decisions()]
     details += ["", *(f"  {d.name}: {c.says} ({c.ref})" for d in p.decisions() for c in d.contested_by)]
     details += ["", *(f"  {words.alternative_words(a, seconds)}" for a in p.alternatives)]
