@@ -28,7 +28,7 @@ _NUMBERS = (
 )  # fmt: skip
 
 
-class Card(Record, kw_only=True):
+class Card(Record, frozen=True, kw_only=True):
     """A device and the ways people write its name.
 
     aliases: names that mean this card and no other. stands_for: short names that are taken to mean it, said aloud
