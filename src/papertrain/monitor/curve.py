@@ -63,6 +63,8 @@ def curve(name: str, raw: str, file: str, column: Column) -> Curve:
     """A cleaned curve from a column as it was read."""
     c = Curve(name, raw, file)
     steps = list(column.steps)
+    if len(steps) > 2 and len(set(steps)) == 1:
+        steps = [NO_STEP] * len(steps)
     if any(s == NO_STEP for s in steps):
         whole = [int(e) for e in column.epochs if not isnan(e)]
         by_epoch = all(s == NO_STEP for s in steps) and len(set(whole)) == len(steps)

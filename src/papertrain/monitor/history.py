@@ -31,9 +31,21 @@ class History:
                 if len(column):
                     self.columns.setdefault(signal_of(raw), []).append((raw, table, column))
         self._made: dict[tuple[str, str], Curve] = {}
-        if "train_loss" not in self.columns and "loss_part" in self.columns:
-            total = [x for x in self.columns["loss_part"] if x[0].lower().startswith("train")]
-            self.columns["train_loss_parts"] = total
+        self._sum_parts("loss_part", "train_loss", "train")
+        self._sum_parts("eval_loss_part", "eval_loss", "val")
+
+    def _sum_parts(self, part: str, whole: str, prefix: str) -> None:
+        """Some detectors log the terms of their loss (`train/box_loss`, `train/cls_loss`) and never the sum."""
+        if whole in self.columns:
+            return
+        terms = [x for x in self.columns.get(part, ()) if x[0].lower().startswith(prefix + "/")]
+        if len(terms) < 2 or len({(len(x[2]), tuple(x[2].steps[:3])) for x in terms}) != 1:
+            return
+        first = terms[0][2]
+        total = Column()
+        for i in range(len(first)):
+            total.add(first.steps[i], sum(x[2].values[i] for x in terms), first.lines[i], first.epochs[i], first.times[i])
+        self.columns[whole] = [(" + ".join(x[0] for x in terms), terms[0][1], total)]
 
     def make(self, signal: str, raw: str, table: Table, column: Column) -> Curve:
         key = (raw, table.file)
@@ -224,7 +236,9 @@ class History:
     @cached_property
     def evaluations(self) -> list[Curve]:
         """The evaluation losses, at least one finite point each."""
-        return [f for c in self.every("eval_loss") if len(f := c.finite())]
+        found = [f for c in self.every("eval_loss") if len(f := c.finite())]
+        names = [c.raw for c in found]
+        return [c for c in found if not any(c.raw.startswith(n + "_") for n in names)]
 
     def from_scratch(self, c: Curve) -> bool:
         """Whether the curve begins where the training began."""

@@ -14,7 +14,7 @@ PART = frozenset(("aux", "router", "balancing", "kl", "policy", "value", "cri", 
                   "aligned", "best", "min", "max", "std", "surrogate", "vf", "pg", "pi", "q", "actor", "act"))  # fmt: skip
 
 EXACT = {
-    "trl": "train_loss", "tel": "eval_loss", "lm_loss": "train_loss", "loss": "train_loss", "train/ce_loss": "train_loss",
+    "trl": "train_loss", "tel": "eval_loss", "lm_loss": "train_loss", "validation_lm_loss_value": "eval_loss", "validation_lm_loss_ppl": "other", "eval_on_train_loss": "other", "loss": "train_loss", "train/ce_loss": "train_loss",
     "lr": "learning_rate", "learning_rate": "learning_rate", "optim/lr": "learning_rate", "lr_multiplier": "lr_multiplier",
     "grad_norm": "grad_norm", "norm": "grad_norm", "gnorm": "grad_norm", "grad_norm_unclipped": "grad_norm",
     "optim/total_grad_norm": "grad_norm", "gradient_norm": "grad_norm", "total_norm": "grad_norm", "global_grad_norm": "grad_norm",
@@ -80,8 +80,6 @@ def signal_of(raw: str) -> str:
     if bag & LOSS or any(w.endswith("loss") and w != "loss" for w in words):
         if bag & EVALUATION:
             return "eval_loss" if not bag & PART else "eval_loss_part"
-        if name.startswith("eval_on_train") or name == "validation_lm_loss_ppl":
-            return "other"
         if bag & PART or re.search(r"loss_\d", name):
             return "loss_part"
         return "train_loss"

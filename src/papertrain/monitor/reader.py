@@ -97,6 +97,8 @@ class LineFeed:
         if final and self.rest and not self.overlong:
             self.lines(self.rest, count=False)
             self.rest = b""
+        if final and self.overlong:
+            self.table.skip(self.number + 1, "line longer than 1 MiB")
         self.table.lines = self.number
         if final:
             self.table.finish()
