@@ -252,7 +252,9 @@ def micro_reason(d: Draft, p: Placed, state: str) -> str:
     if need is None or p.memory.capacity_bytes is None:
         return f"{state}; a larger one cannot be judged"
     if need > (1 - margin) * p.memory.capacity_bytes:
-        return f"{state}; {next_up} would need {show_bytes(need)} and leave less than the margin of {margin:.0%}"
+        return (
+            f"{state}; {next_up} would need {show_bytes(need)} and leave less than the margin of {100 * margin:.0f} %"
+        )
     if other.fits != "yes":
         return f"{state}; {next_up} would need {show_bytes(need)}, and up to {show_bytes(other.memory.device_bytes.high)} within the 90 % range"
     return f"{state}; {next_up} would fit as well"

@@ -110,7 +110,7 @@ def evaluate(d: Draft, x: Layout) -> Placed:
     if d.task in REINFORCED:
         return Placed(layout=x, memory=unknown_memory(memory, d.task), fits="unknown", roomy=False)
     verdict: str = fits(memory)
-    if verdict == "yes" and not host_holds(d.compute, memory, x.offload):
+    if verdict in ("yes", "tight") and not host_holds(d.compute, memory, x.offload):
         verdict = "no" if d.compute.host_memory_bytes is not None else "unknown"
     margin = law("machine").get("margin.share")
     room = memory.capacity_bytes
@@ -273,7 +273,18 @@ def place(d: Draft, fixed: dict[str, Any]) -> Placed:
     without = [p for p in group if host_holds(d.compute, p.memory, p.layout.offload)] or group
     if without[0].fits == "unknown" and without[0].memory.device_bytes.value is None:
         return timed(d, without[-1] if "micro_batch_size" not in fixed else without[0])
-    return timed(d, min(without, key=lambda p: p.device_bytes))
+    # Nothing fits: the most careful of those that need least.
+    return timed(
+        d,
+        min(
+            without,
+            key=lambda p: (
+                round(p.device_bytes / 1e8),
+                p.layout.gradient_checkpointing == "none",
+                p.layout.micro_batch_size,
+            ),
+        ),
+    )
 
 
 def fastest(d: Draft, some: Sequence[Placed]) -> Placed:

@@ -22,7 +22,7 @@ def validation_share(task: str, data: DatasetProfile | None) -> Decision[float]:
             value=table["share"],
             source=source,
             rests_on=("data",),
-            why=f"{table['share']:.0%} of the examples, {NO_DATA} in number",
+            why=f"{100 * table['share']:.0f} % of the examples, {NO_DATA} in number",
         )
     most = table["classification_most"] if task == "classification" else table["most"]
     n = data.examples
@@ -41,7 +41,7 @@ def validation_share(task: str, data: DatasetProfile | None) -> Decision[float]:
         value=share,
         source=source,
         rests_on=("data",),
-        why=f"{held:,} of {n:,} examples: {table['share']:.0%}, at most {most:,}",
+        why=f"{held:,} of {n:,} examples: {100 * table['share']:.0f} %, at most {most:,}",
     )
 
 
@@ -135,9 +135,9 @@ def warmup_steps(rules: str, task: str, total: int | None) -> Decision[int | Non
     }
     if total is None:
         ratio = table.get(f"{path}.ratio")
-        return Decision(value=None, why=f"{ratio:.0%} of the steps, {NO_DATA}", **common)
+        return Decision(value=None, why=f"{100 * ratio:.0f} % of the steps, {NO_DATA}", **common)
     value = warmup_for(rules, task, total)
-    share = "10 %" if rules == "method" else f"{value / total:.1%}"
+    share = "10 %" if rules == "method" else f"{100 * (value / total):.1f} %"
     return Decision(value=value, why=f"{share} of {total:,} steps", **common)
 
 

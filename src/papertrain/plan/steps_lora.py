@@ -96,7 +96,7 @@ def lora_targets(model: ModelSpec) -> Decision[str | list[str]]:
     mlp = sum(x.count * (x.inputs + x.outputs) for x in model.linears if x.place in ("mlp", "expert"))
     every = rank_unit(model)
     share = (
-        f"; the MLP holds {mlp / every:.0%} of this model's adapter parameters, so attention alone would leave most out"
+        f"; the MLP holds {100 * (mlp / every):.0f} % of this model's adapter parameters, so attention alone would leave most out"
         if every and mlp / every > 0.5
         else ""
     )

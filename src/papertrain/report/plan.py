@@ -121,6 +121,17 @@ def bar(n: float) -> str:
     return "▇" * min(12, round(blocks)) if blocks >= 0.75 else "▏"
 
 
+def cards_line(p: TrainingPlan) -> str:
+    """`2 nodes of 8 × H100 SXM; H100 read as …`: which cards were meant, and how the name was read."""
+    c = p.compute
+    text = f"{c.gpus_per_node} × {c.gpu.label}"
+    if c.nodes > 1:
+        text = say("{n} nodes of {cards}", n=c.nodes, cards=text)
+    if c.host_memory_bytes is not None:
+        text += say(", {ram} of host memory each", ram=show_bytes(c.host_memory_bytes))
+    return text + (f"; {c.said}" if c.said else "")
+
+
 def data_line(p: TrainingPlan) -> str:
     d = p.dataset
     if d is None:
@@ -168,7 +179,7 @@ def alternative_words(a: Alternative, chosen_seconds: float | None) -> str:
 
 def markdown(p: TrainingPlan, *, state: str, differences: Sequence[Difference] = ()) -> str:
     """`plan.md`: everything the plan decides, with reasons, sources and doubts. `state` says who confirmed it."""
-    cards = p.compute.said or f"{p.compute.gpus} × {p.compute.gpu.label}"
+    cards = cards_line(p)
     lines = [
         f"# Plan: {p.model.name}, {p.task}, {p.method.value}",
         "",

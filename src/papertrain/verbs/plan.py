@@ -279,6 +279,8 @@ def _report(
         body += words.wrapped(
             "  nearest measured  ", "; ".join(p.memory.basis) or say("none like yours: launch --smoke measures yours")
         )
+    if p.compute.said:
+        body += words.wrapped("  cards             ", words.cards_line(p))
     body += words.wrapped("  data              ", words.data_line(p))
     body += [line for n in notes for line in words.wrapped("  calibrated        ", n)]
     lead = say("to make it fit") if p.fits in ("no", "tight") else say("other ways")
