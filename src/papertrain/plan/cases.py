@@ -15,14 +15,6 @@ from papertrain.plan.memory_dtypes import ADAPTERS
 from papertrain.plan.setup import Setup
 from papertrain.plan.shapes import by_size, described
 
-READ = (
-    "model", "n_params", "framework", "method", "base_quantization", "weights_dtype", "trainable_dtype", "autocast",
-    "upcast_for_kbit_training", "lora_rank", "lora_targets", "modules_to_save", "optimizer", "optimizer_in_backward",
-    "gradient_checkpointing", "attention", "loss", "compiled", "float8", "n_gpus", "n_nodes", "sharding", "engine", "offload",
-    "context_parallel", "tensor_parallel", "gradient_accumulation_steps", "gpu", "interconnect", "trainable_params",
-)  # fmt: skip
-"""The fields of a row that make a Setup, besides batch and length. Nothing else of a row is ever looked at."""
-
 _METHODS = {"full": "full", "sft": "full", "pretrain": "full", "freeze": "freeze", "lora": "lora", "rslora": "rslora",
             "lora+": "lora", "dora": "dora", "qlora": "qlora", "qdora": "qlora"}  # fmt: skip
 _QUANT = {"nf4": "nf4", "nf4-double": "nf4-double", "fp4": "fp4", "gptq4": "gptq4", "gptq": "gptq4", "awq4": "awq4", "awq": "awq4",
@@ -47,7 +39,7 @@ def prepare(row: Mapping[str, Any]) -> Case:
     method = str(row.get("method") or "full").lower()
     if method not in _METHODS:
         return Case(setup=None, unknown=Unknown(why=f"no memory model for the method {method!r}", ask=f"one of {', '.join(sorted(set(_METHODS.values())))}"))
-    model, assumed = spec_of(row.get("model"), _count(row.get("n_params")))
+    model, assumed = spec_of(_name(row.get("model")), _count(row.get("n_params")))
     if model is None:
         return Case(setup=None, unknown=Unknown(why=f"the model {row.get('model')!r} is not on record", ask="a local config.json, or n_params"))
     quant = _QUANT.get(str(row.get("base_quantization") or "none").lower())
@@ -61,7 +53,7 @@ def prepare(row: Mapping[str, Any]) -> Case:
     tensor = _count(row.get("tensor_parallel")) or (n if said.startswith(("tp", "megatron")) else 1)
     if sharding == "none" and n > 1 and tensor == 1:
         sharding = "ddp"
-    gpu = gpu_of(row.get("gpu"))
+    gpu = gpu_of(_name(row.get("gpu")))
     weights = _word(row.get("weights_dtype"))
     targets = row.get("lora_targets")
     if isinstance(targets, list):
@@ -87,7 +79,7 @@ def prepare(row: Mapping[str, Any]) -> Case:
             sharding=sharding, offload=offload_of(row.get("offload")), context_parallel=_count(row.get("context_parallel")) or 1,  # type: ignore[arg-type]
             tensor_parallel=tensor, gradient_accumulation_steps=_count(row.get("gradient_accumulation_steps")),
             trainable_parameters=trainable,
-            link_bytes_per_second=link_of(row.get("interconnect")), network_bytes_per_second=network_of(row.get("interconnect"), n, _count(row.get("n_nodes")) or 1),
+            link_bytes_per_second=link_of(_name(row.get("interconnect"))), network_bytes_per_second=network_of(_name(row.get("interconnect")), n, _count(row.get("n_nodes")) or 1),
         ),
         assumed=assumed,
     )  # fmt: skip
@@ -174,6 +166,10 @@ def _count(value: Any) -> int | None:
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < 1e15:
         return None
     return int(value) or None
+
+
+def _name(value: Any) -> str | None:
+    return value if isinstance(value, str) and 0 < len(value) < 500 else None
 
 
 def _word(value: Any) -> str | None:

@@ -40,7 +40,7 @@ def disk_bytes(s: Setup, st: State) -> Estimate:
     return Estimate(value=size, low=size * 0.95, high=size * 1.05, unit="bytes")
 
 
-def row_host(r: Any, tokens: int) -> dict[str, int]:
+def row_host(r: Any) -> dict[str, int]:
     """Host memory of a recipe, as printed."""
     e = host_bytes(r.setup, r.state)
     return {"value": int(e.value or 0), "low": int(e.low or 0), "high": int(e.high or 0)}
@@ -51,5 +51,5 @@ def row_disk(r: Any) -> dict[str, int]:
     return {"value": int(e.value or 0), "low": int(e.low or 0), "high": int(e.high or 0)}
 
 
-def host_of_row(row: Mapping[str, Any], r: Any, out: dict[str, Any]) -> dict[str, Any]:
+def host_of_row(row: Any, r: Any, out: dict[str, Any]) -> dict[str, Any]:
     return out

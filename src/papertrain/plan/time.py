@@ -8,8 +8,6 @@ The coefficients are fitted on published runs (bench/speed.py, one group left ou
 
 from __future__ import annotations
 
-from typing import Any
-
 from papertrain.core.training import Duration
 from papertrain.core.values import Estimate, Value
 from papertrain.plan.memory import Recipe, cached
@@ -68,6 +66,7 @@ MATMUL = {
 ATTENTION = {"7": 0.25, "8.0": 0.60, "8": 0.75, "9": 0.38, "10": 0.25, "12": 0.6}
 NETWORK = {"7": 3e9, "8": 25e9, "9": 50e9, "10": 50e9}
 """Bytes per second per device between nodes where none is stated: what nodes of that generation are sold with."""
+PCIE = 20e9  # bytes per second that host and device exchange over PCIe 4 x16 in one direction
 SPREAD = (1.35, 1.35)
 UNKNOWN_SPREAD = 1.6
 
@@ -131,51 +130,71 @@ def work(r: Recipe) -> Work:
     )  # fmt: skip
 
 
-def micro_batch(r: Recipe, w: Work, batch: int, length: int, k: Speed = SPEED) -> tuple[float, float] | None:
-    """Seconds of one micro-batch and of one optimizer step; None where the device has no peak on record."""
+class Pace(Value, kw_only=True):
+    """The work of a recipe on its device, in seconds; what is left to do per case is a dozen operations."""
+
+    per_token: float
+    rows: float
+    per_token_position: float
+    moved: float
+    moved_position: float
+    fixed: float
+    stretch: float
+    launches: float
+    link: float
+    overlap: float
+    step: float
+    window: float
+    scale: float
+
+
+def pace(r: Recipe, w: Work, k: Speed = SPEED) -> Pace | None:
+    """Work over rates; None where the device, its peak or its bandwidth is not on record."""
     s, d, st = r.setup, r.dtypes, r.state
     gpu = s.gpu
-    if gpu is None or not gpu.memory_bytes_per_second:
-        return None
     peak = _peak(s, d.compute)
-    if not peak:
+    if gpu is None or not gpu.memory_bytes_per_second or not peak:
         return None
-    cp = max(1, s.context_parallel)
-    tokens = batch * s.sequences_per_example * length / cp
-    window = s.model.sliding_window
-    span = float(min(length, 2 * window) if window else length)
     band = gpu.memory_bytes_per_second
-    eager = s.attention == "eager"
-    attention = k.eager_attention if eager else k.attention * d.profile.attention_speed
-    reach = 0.92 if d.compute == 4.0 else next((x for name, x in MATMUL.items() if gpu.id.startswith(name)), 0.85)
     major = (gpu.compute_capability or "8").split(".")[0]
+    attention = k.eager_attention if s.attention == "eager" else k.attention * d.profile.attention_speed
     attention *= ATTENTION.get(gpu.compute_capability or "", ATTENTION.get(major, 0.3)) * peak
+    reach = 0.92 if d.compute == 4.0 else next((x for name, x in MATMUL.items() if gpu.id.startswith(name)), 0.85)
     # a small matmul is bound by memory: the more so, the more work a card could do per byte (an A100: 153)
     balance = peak / band / 153.0
-    peak *= reach * s.model.hidden / (s.model.hidden + k.width * balance) * tokens / (tokens + k.rows * balance)
-    compute = tokens * w.flops / (peak * k.matmul) + tokens * w.attention_flops * span / attention
-    moved = k.traffic * (k.fused_traffic if w.fused else 1.0) * (w.traffic + r.layer.kept_per_position * span * s.model.layers)
-    compute += tokens * (moved + k.logits * w.logits_traffic) / band
-    if w.adapters and not w.fused:
-        compute *= k.adapters
-    if w.dequantised:
-        compute += w.dequantised / 1e9 * (k.gptq if w.gptq else k.nf4)
-    launches = w.layers / max(1, s.tensor_parallel // 4) * k.launch * (k.launch_fused if w.fused else 1.0) * (k.launch_adapters if w.adapters else 1.0)
-    busy = (compute**3 + launches**3) ** (1 / 3)
+    wide = s.model.hidden / (s.model.hidden + k.width * balance)
+    crossings = k.traffic * (k.fused_traffic if w.fused else 1.0) / band
+    launches = w.layers / max(1, s.tensor_parallel // 4) * k.launch
     rate = _rate(s, k)
-    share = (s.n_gpus - 1) / max(1, s.n_gpus)
-    comm = (w.gathered_bytes + w.reduced_bytes) * share / rate
-    if s.offload in ("params", "params+optimizer"):
-        comm += 2.0 * st.linear_weights * (d.quantised or d.weights) / max(1, s.n_gpus) / 20e9
-    seconds = max(busy, comm) + k.overlap * min(busy, comm)
-    step = w.step_bytes * share / rate
     n = max(1, s.n_gpus)
-    sharded = n if s.sharding not in ("none", "ddp") else 1
+    share = (n - 1) / n
+    link = (w.gathered_bytes + w.reduced_bytes) * share / rate
+    if s.offload in ("params", "params+optimizer"):
+        link += 2.0 * st.linear_weights * (d.quantised or d.weights) / n / PCIE
+    step = w.step_bytes * share / rate
     if w.offloaded:
-        step += w.offloaded / k.offload_adam * max(1, n // max(1, s.n_nodes)) / 8.0 + w.offloaded * 6.0 / 20e9
+        step += w.offloaded / k.offload_adam * max(1, n // max(1, s.n_nodes)) / 8.0 + w.offloaded * 6.0 / PCIE
     else:
+        sharded = n if s.sharding not in ("none", "ddp") else 1
         step += st.trainable / sharded * w.update_bytes * k.optimizer / band
-    return seconds, step
+    return Pace(
+        per_token=w.flops / (peak * reach * wide * k.matmul), rows=k.rows * balance, per_token_position=w.attention_flops / attention,
+        moved=crossings * w.traffic + k.logits * w.logits_traffic / band, moved_position=crossings * r.layer.kept_per_position * s.model.layers,
+        fixed=w.dequantised / 1e9 * (k.gptq if w.gptq else k.nf4), stretch=k.adapters if w.adapters and not w.fused else 1.0,
+        launches=launches * (k.launch_fused if w.fused else 1.0) * (k.launch_adapters if w.adapters else 1.0), link=link,
+        overlap=k.overlap, step=step, window=float(2 * s.model.sliding_window) if s.model.sliding_window else 1e18,
+        scale=s.sequences_per_example / max(1, s.context_parallel),
+    )  # fmt: skip
+
+
+def micro_batch(p: Pace, batch: int, length: float) -> float:
+    """Seconds of one micro-batch, forward and backward."""
+    tokens = batch * length * p.scale
+    span = length if length < p.window else p.window
+    compute = (tokens + p.rows) * p.per_token + tokens * (span * (p.per_token_position + p.moved_position) + p.moved)
+    compute = compute * p.stretch + p.fixed
+    busy = (compute**3 + p.launches**3) ** (1 / 3)
+    return busy + p.overlap * p.link if busy > p.link else p.link + p.overlap * busy
 
 
 def _peak(s: Setup, compute: float) -> float | None:
@@ -205,15 +224,16 @@ def _rate(s: Setup, k: Speed) -> float:
     return inside * k.link
 
 
-_works: dict[int, tuple[Recipe, Work]] = {}
+_paces: dict[int, tuple[Recipe, Pace | None]] = {}
 
 
-def work_of(r: Recipe) -> Work:
-    found = _works.get(id(r))
+def pace_of(r: Recipe) -> Pace | None:
+    """The pace of a recipe, worked out once."""
+    found = _paces.get(id(r))
     if found is None or found[0] is not r:
-        if len(_works) > 20_000:
-            _works.clear()
-        found = _works[id(r)] = (r, work(r))
+        if len(_paces) > 20_000:
+            _paces.clear()
+        found = _paces[id(r)] = (r, pace(r, work(r)))
     return found[1]
 
 
@@ -224,13 +244,11 @@ def spread(r: Recipe) -> tuple[float, float]:
     return down, up
 
 
-def tokens_per_second(r: Recipe, batch: int, length: int, accumulation: int = 1) -> float | None:
-    """Per GPU, optimizer step included; None where the device is not known."""
-    found = micro_batch(r, work_of(r), batch, length)
-    if found is None:
-        return None
+def tokens_per_second(r: Recipe, p: Pace, batch: int, length: int, accumulation: int = 1) -> float:
+    """Per GPU, the optimizer's step included."""
     tokens = batch * r.setup.sequences_per_example * length * accumulation
-    return tokens / (found[0] * accumulation + found[1]) / max(1, r.setup.context_parallel) / max(1, r.setup.tensor_parallel)
+    seconds = micro_batch(p, batch, length) * accumulation + p.step
+    return tokens / seconds / max(1, r.setup.context_parallel * r.setup.tensor_parallel)
 
 
 def duration(
@@ -248,13 +266,14 @@ def duration(
     """
     r = cached(s)
     length = int(tokens_per_sequence or s.sequence_length) or 1
-    found = micro_batch(r, work_of(r), s.micro_batch_size, length)
-    if found is None:
+    p = pace_of(r)
+    if p is None:
         why = "no device" if s.gpu is None else f"no peak or memory bandwidth on record for {s.gpu.id}"
         gap = Estimate(value=None, unknown=f"{why}: the speed cannot be said", ask="--gpu", unit="s")
         return Duration(step_seconds=gap, total_seconds=gap, tokens_per_second_per_gpu=gap, basis="")
+    one = micro_batch(p, s.micro_batch_size, length)
     down, up = spread(r)
-    step = found[0] * gradient_accumulation_steps + found[1]
+    step = one * gradient_accumulation_steps + p.step
     tokens = s.micro_batch_size * s.sequences_per_example * length * gradient_accumulation_steps / max(1, s.context_parallel * s.tensor_parallel)
     speed = tokens / step
 
@@ -264,13 +283,6 @@ def duration(
     total = Estimate(value=None, unknown="the number of steps is not known", ask="--data", unit="s")
     if total_steps is not None:
         saved = r.state.trainable * 12.0 / 1.0e9
-        total = around(step * total_steps + evaluations * found[0] / 3.0 + saves * saved, "s")
+        total = around(step * total_steps + evaluations * one / 3.0 + saves * saved, "s")
     basis = "compute, memory traffic, launches, link and optimizer of one step; coefficients fitted on published runs"
     return Duration(step_seconds=around(step, "s"), total_seconds=total, tokens_per_second_per_gpu=around(speed, "tokens/s"), basis=basis)
-
-
-def parts(r: Recipe, batch: int, length: int) -> dict[str, Any]:
-    """The pieces of one micro-batch, for `explain` and the bench."""
-    w = work_of(r)
-    found = micro_batch(r, w, batch, length)
-    return {"work": w, "seconds": None if found is None else found[0], "optimizer": None if found is None else found[1]}
