@@ -72,7 +72,7 @@ _shared = attrgetter(*SHARED)
 class Ready:
     """A row's setup with everything that its lines share, worked out once."""
 
-    __slots__ = ("case", "recipe", "ranges", "speed", "disk", "host", "pace")
+    __slots__ = ("case", "disk", "host", "pace", "ranges", "recipe", "speed")
 
     def __init__(self, case: Case, recipe: Recipe | None) -> None:
         self.case = case
@@ -103,11 +103,12 @@ def answers(lines: Iterable[bytes]) -> Iterator[Row]:
 
 def answer(row: Line, ready: dict[Any, Ready]) -> Row:
     """What can be said about one row; null with its reason where nothing can."""
-    key = (_shared(row), bytes(row.lora_targets), bytes(row.modules_to_save))
+    key: Any = (_shared(row), bytes(row.lora_targets), bytes(row.modules_to_save))
     try:
         found = ready.get(key)
     except TypeError:  # a list or an object where a word belongs
-        found = ready.get(key := repr(key))
+        key = repr(key)
+        found = ready.get(key)
     if found is None:
         if len(ready) > 50_000:
             ready.clear()
@@ -146,7 +147,9 @@ def answer(row: Line, ready: dict[Any, Ready]) -> Row:
             "disk_bytes": found.disk,
             "components": {k: int(v) for k, v in p.components.items()},
             "peak_phase": p.phase,
-            "fits": "unknown" if capacity is None else verdict_of(capacity, least(s.sharding == "fsdp1", a), c * (1 + r[5]), p.components["context"]),
+            "fits": "unknown"
+            if capacity is None
+            else verdict_of(capacity, least(s.sharding == "fsdp1", a), c * (1 + r[5]), p.components["context"]),
             "tokens_per_second_per_gpu": None,
             "unknown": unknown,
             "ask": ask,
@@ -158,7 +161,11 @@ def answer(row: Line, ready: dict[Any, Ready]) -> Row:
         if found.pace is not None:
             t = tokens_per_second(recipe, found.pace, batch, speed_length, accumulation)
             down, up = found.speed
-            out["tokens_per_second_per_gpu"] = {"value": round(t, 2), "low": round(t / down / spare, 2), "high": round(t * up * spare, 2)}
+            out["tokens_per_second_per_gpu"] = {
+                "value": round(t, 2),
+                "low": round(t / down / spare, 2),
+                "high": round(t * up * spare, 2),
+            }
             if length is None:
                 out["unknown"] += f"; speed for an assumed length of {ASSUMED_LENGTH} tokens"
         elif s.gpu is None:

@@ -22,11 +22,18 @@ _QUANT = {"nf4": "nf4", "nf4-double": "nf4-double", "fp4": "fp4", "gptq4": "gptq
 _SHARDING = {"none": "none", "ddp": "ddp", "zero1": "zero1", "zero2": "zero2", "zero3": "zero3", "fsdp": "fsdp1", "fsdp1": "fsdp1",
              "fsdp2": "fsdp2", "deepspeed": "zero2", "hsdp": "fsdp2"}  # fmt: skip
 _ATTENTION = {"eager": "eager", "sdpa": "sdpa", "flash": "flash", "flash_attention_2": "flash", "fa2": "flash"}
-_CHECKPOINTING = {"none": "none", "full": "full", "selective": "selective", "true": "full", "false": "none", "unsloth": "full"}
+_CHECKPOINTING = {
+    "none": "none",
+    "full": "full",
+    "selective": "selective",
+    "true": "full",
+    "false": "none",
+    "unsloth": "full",
+}
 _LOSSES = ("full_logits", "fused_ce", "fused_linear_ce", "chunked_ce", "chunked_linear_ce")
 
 
-class Case(Value, kw_only=True):
+class Case(Value, frozen=True, kw_only=True):
     """A row made ready. `setup` holds batch 1 and length 1; the row's own numbers come per line."""
 
     setup: Setup | None
@@ -38,13 +45,30 @@ def prepare(row: Mapping[str, Any]) -> Case:
     """Everything of the row but batch and length. An Unknown says what is missing and how to supply it."""
     method = str(row.get("method") or "full").lower()
     if method not in _METHODS:
-        return Case(setup=None, unknown=Unknown(why=f"no memory model for the method {method!r}", ask=f"one of {', '.join(sorted(set(_METHODS.values())))}"))
+        return Case(
+            setup=None,
+            unknown=Unknown(
+                why=f"no memory model for the method {method!r}",
+                ask=f"one of {', '.join(sorted(set(_METHODS.values())))}",
+            ),
+        )
     model, assumed = spec_of(_name(row.get("model")), _count(row.get("n_params")))
     if model is None:
-        return Case(setup=None, unknown=Unknown(why=f"the model {row.get('model')!r} is not on record", ask="a local config.json, or n_params"))
+        return Case(
+            setup=None,
+            unknown=Unknown(
+                why=f"the model {row.get('model')!r} is not on record", ask="a local config.json, or n_params"
+            ),
+        )
     quant = _QUANT.get(str(row.get("base_quantization") or "none").lower())
     if quant is None:
-        return Case(setup=None, unknown=Unknown(why=f"no memory model for the quantisation {row.get('base_quantization')!r}", ask="none, nf4, nf4-double, gptq4, awq4 or int8"))
+        return Case(
+            setup=None,
+            unknown=Unknown(
+                why=f"no memory model for the quantisation {row.get('base_quantization')!r}",
+                ask="none, nf4, nf4-double, gptq4, awq4 or int8",
+            ),
+        )
     if quant == "none" and row.get("base_quantization") is None and method.startswith("q"):
         quant = None
     n = _count(row.get("n_gpus")) or 1
@@ -62,7 +86,10 @@ def prepare(row: Mapping[str, Any]) -> Case:
         targets = str(targets)
     trainable = _count(row.get("trainable_params"))
     if method == "freeze" and trainable is None:
-        return Case(setup=None, unknown=Unknown(why="freeze trains some layers: how many parameters is not stated", ask="trainable_params"))
+        return Case(
+            setup=None,
+            unknown=Unknown(why="freeze trains some layers: how many parameters is not stated", ask="trainable_params"),
+        )
     saved = row.get("modules_to_save")
     return Case(
         setup=Setup(
@@ -102,7 +129,9 @@ def spec_of(name: Any, n_params: int | None) -> tuple[ModelSpec | None, tuple[st
     if text and (n_params or _has_size(text)):
         rough = by_size(text, n_params)
         if rough is not None:
-            return rough, (f"{text!r} is not on record: a Llama shape of {rough.parameters:,} parameters stands for it",)
+            return rough, (
+                f"{text!r} is not on record: a Llama shape of {rough.parameters:,} parameters stands for it",
+            )
     return None, ()
 
 
@@ -131,7 +160,7 @@ def offload_of(said: Any) -> str:
 def link_of(said: Any) -> float | None:
     """Bytes per second inside a node that a description names; None where it names none."""
     words = str(said or "").lower()
-    if "no nvlink" not in words and "nvlink" in words or not words:
+    if ("no nvlink" not in words and "nvlink" in words) or not words:
         return None
     if "older motherboard" in words or "x4" in words:
         return 8e9

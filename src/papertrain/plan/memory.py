@@ -19,7 +19,7 @@ from papertrain.plan.memory_state import State, old_stack, state
 from papertrain.plan.setup import Fits, Setup
 
 
-class Recipe(Value, kw_only=True):
+class Recipe(Value, frozen=True, kw_only=True):
     """Everything about a setup that does not change with batch and length."""
 
     setup: Setup
@@ -36,7 +36,7 @@ def recipe(s: Setup) -> Recipe:
     return Recipe(setup=s, dtypes=d, state=st, layer=layer(s, d), loss=loss(s, d), ranges=ranges(s, d))
 
 
-class Peak(Value, kw_only=True):
+class Peak(Value, frozen=True, kw_only=True):
     """One evaluation: the phases' allocated bytes, and the parts of the largest."""
 
     phases: dict[str, float]
@@ -74,34 +74,73 @@ def peak(r: Recipe, batch: int, length: int, cache: Cache = CACHE) -> Peak:
     extra = (lay.extra + lay.extra_per_position * span) * tokens / tp
     extra_last = (lay.extra_last + lay.extra_per_position * span) * tokens / tp
     always = st.weights + st.optimizer
-    accumulating = st.gradients if (s.gradient_accumulation_steps or 1) > 1 or (d.engine == "deepspeed" and not d.adapters) or old_stack(s) else 0.0
+    accumulating = (
+        st.gradients
+        if (s.gradient_accumulation_steps or 1) > 1 or (d.engine == "deepspeed" and not d.adapters) or old_stack(s)
+        else 0.0
+    )
     final = lo.hidden * tokens + d.stream * h * tokens
     logits = lo.logits(tokens)
     full = not d.adapters
     first_gradients = st.gathered_gradients if d.engine == "fsdp" and full else 0.0
     if full and d.engine == "torch" and not accumulating:
         first_gradients = st.layer_gradients + st.root_gradients
-    tripled = 2 * kept if s.sharding == "fsdp1" and d.adapters and checkpointing == "full" and d.profile.reentrant else 0.0
+    tripled = (
+        2 * kept if s.sharding == "fsdp1" and d.adapters and checkpointing == "full" and d.profile.reentrant else 0.0
+    )
     at_loss = always + st.autocast_copy + kept + final + logits + st.root + accumulating
-    first = always + st.autocast_copy + kept + live + extra + st.dequantised + st.gathered + max(first_gradients, accumulating)
+    first = (
+        always
+        + st.autocast_copy
+        + kept
+        + live
+        + extra
+        + st.dequantised
+        + st.gathered
+        + max(first_gradients, accumulating)
+    )
     left = boundary + live if checkpointing != "none" else per_layer / tp
     last = always + st.gradients + left + extra_last + st.dequantised + st.gathered_last + st.late_gradients + tripled
     step = st.weights + st.optimizer + st.gradients + st.step_temporary
-    phases = {"load": st.weights, "forward": at_loss, "backward": max(first, last), "optimizer_step": step, "save": always}
+    phases = {
+        "load": st.weights,
+        "forward": at_loss,
+        "backward": max(first, last),
+        "optimizer_step": step,
+        "save": always,
+    }
     phase = max(phases, key=phases.__getitem__)
-    parts = {"weights": st.weights, "gradients": 0.0, "optimizer": st.optimizer, "activations": 0.0, "logits": 0.0, "temporary": 0.0}
+    parts = {
+        "weights": st.weights,
+        "gradients": 0.0,
+        "optimizer": st.optimizer,
+        "activations": 0.0,
+        "logits": 0.0,
+        "temporary": 0.0,
+    }
     if phase == "forward":
-        parts |= {"gradients": accumulating, "activations": kept + final, "logits": logits, "temporary": st.root + st.autocast_copy}
+        parts |= {
+            "gradients": accumulating,
+            "activations": kept + final,
+            "logits": logits,
+            "temporary": st.root + st.autocast_copy,
+        }
     elif phase == "backward" and first >= last:
         parts |= {"gradients": max(first_gradients, accumulating), "activations": kept + live,
                   "temporary": extra + st.dequantised + st.gathered + st.autocast_copy}  # fmt: skip
     elif phase == "backward":
         grads = st.gradients + st.late_gradients
-        parts |= {"gradients": grads, "activations": left + tripled, "temporary": extra_last + st.dequantised + st.gathered_last}
+        parts |= {
+            "gradients": grads,
+            "activations": left + tripled,
+            "temporary": extra_last + st.dequantised + st.gathered_last,
+        }
     else:
         parts |= {"gradients": st.gradients, "temporary": st.step_temporary}
     allocated = phases[phase]
-    reserved, device, context = meters(r.ranges, s, d, st, allocated, at_loss, max(first, last), step, tokens, lay, lo, live, extra, cache)
+    reserved, device, context = meters(
+        r.ranges, s, d, st, allocated, at_loss, max(first, last), step, tokens, lay, lo, live, extra, cache
+    )
     parts["context"] = context
     return Peak(phases=phases, components=parts, phase=phase, allocated=allocated, reserved=reserved, device=device)
 

@@ -9,7 +9,16 @@ from papertrain.core.values import Value
 from papertrain.facts.profiles import Profile, find_profile
 from papertrain.plan.setup import Setup
 
-BYTES = {"fp32": 4.0, "tf32": 4.0, "float32": 4.0, "bf16": 2.0, "bfloat16": 2.0, "fp16": 2.0, "float16": 2.0, "fp8": 1.0}
+BYTES = {
+    "fp32": 4.0,
+    "tf32": 4.0,
+    "float32": 4.0,
+    "bf16": 2.0,
+    "bfloat16": 2.0,
+    "fp16": 2.0,
+    "float16": 2.0,
+    "fp8": 1.0,
+}
 ADAPTERS = ("lora", "rslora", "dora", "qlora", "lora-plus", "loraplus", "pissa", "lora-ga")
 ZERO = ("zero1", "zero2", "zero3")
 FSDP = ("fsdp1", "fsdp2")
@@ -19,7 +28,7 @@ FSDP = ("fsdp1", "fsdp2")
 QUANTISED = {"nf4": 0.5625, "fp4": 0.5625, "nf4-double": 0.5159, "gptq4": 0.5205, "awq4": 0.5195, "int8": 1.0005}
 
 
-class Dtypes(Value, kw_only=True):
+class Dtypes(Value, frozen=True, kw_only=True):
     """Bytes per element. weights: as loaded, unquantised; table: embeddings and head of a quantised base; trained:
     the trained parameters; compute: matmuls; stream: the residual stream between layers; out: what a linear returns.
     """
@@ -63,7 +72,11 @@ def resolve(s: Setup) -> Dtypes:
         raised = p.full_trainable_dtype == "fp32" and s.sharding not in ("zero3", *FSDP)
         t = 4.0 if raised else w
     bnb = s.quantization is None or str(s.quantization).startswith(("nf4", "fp4", "int8"))
-    upcast = quantised is not None and engine == "torch" and (s.upcast is True or (s.upcast is None and bnb and _prepares(p)))
+    upcast = (
+        quantised is not None
+        and engine == "torch"
+        and (s.upcast is True or (s.upcast is None and bnb and _prepares(p)))
+    )
     if engine == "deepspeed":
         # DeepSpeed casts the module itself; there is no autocast region, whatever the flag says.
         half = w if s.autocast == "none" and w == 4.0 and s.weights_dtype == "fp32" and not cast else 2.0

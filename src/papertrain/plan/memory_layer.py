@@ -5,13 +5,25 @@ Derived from what autograd saves (checked on the CPU with saved-tensor hooks); a
 
 from __future__ import annotations
 
-from papertrain.core.models import ModelSpec
 from papertrain.core.values import Value
 from papertrain.plan.memory_dtypes import Dtypes, family
 from papertrain.plan.memory_state import matched
 from papertrain.plan.setup import Setup
 
-FUSED_QKV = {"qwen", "phi3", "gptneox", "internlm2", "baichuan", "chatglm", "falcon", "gpt2", "mpt", "gptbigcode", "bloom", "dbrx"}
+FUSED_QKV = {
+    "qwen",
+    "phi3",
+    "gptneox",
+    "internlm2",
+    "baichuan",
+    "chatglm",
+    "falcon",
+    "gpt2",
+    "mpt",
+    "gptbigcode",
+    "bloom",
+    "dbrx",
+}
 NO_ROTARY = {"gpt2", "mpt", "gptbigcode", "bloom", "opt", "gptneo"}
 PARALLEL = {"gptneox", "gptj", "phi", "falcon", "codegen", "cohere"}
 FOUR_NORMS = {"gemma2", "gemma3", "gemma3text", "glm4"}
@@ -19,7 +31,7 @@ HEAD_NORMS = {"qwen3", "qwen3moe", "gemma3", "gemma3text", "olmo2"}
 PYTHON_GELU = ("gelu_new", "gelu_pytorch_tanh_python", "gelu_fast")
 
 
-class Layer(Value, kw_only=True):
+class Layer(Value, frozen=True, kw_only=True):
     """Bytes per token of one layer: `kept` + `kept_per_position` × length; `extra` likewise, only while it runs.
 
     mlp: bytes per token of one MLP output, which the allocator's cache is made of. selective: kept when only every
@@ -48,11 +60,23 @@ def layer(s: Setup, d: Dtypes) -> Layer:
         full = True
     encoder = m.kind in ("encoder", "vision")
     names = {x.name for x in matched(m, s.lora_targets)} if d.adapters else set()
-    attention_in = sum(1 for x in m.linears if x.place == "attention" and x.inputs == m.hidden and x.name in names and "o_proj" not in x.name and not x.name.endswith(("c_proj", "out_proj", "dense")))
-    has_o = any(x.place == "attention" and x.name in names for x in m.linears) and bool(names & {"o_proj", "out_proj", "c_proj", "dense", "wo", "proj"})
+    attention_in = sum(
+        1
+        for x in m.linears
+        if x.place == "attention"
+        and x.inputs == m.hidden
+        and x.name in names
+        and "o_proj" not in x.name
+        and not x.name.endswith(("c_proj", "out_proj", "dense"))
+    )
+    has_o = any(x.place == "attention" and x.name in names for x in m.linears) and bool(
+        names & {"o_proj", "out_proj", "c_proj", "dense", "wo", "proj"}
+    )
     mlp_places = ("mlp", "expert")
     mlp_in = sum(1 for x in m.linears if x.place in mlp_places and x.inputs == m.hidden and x.name in names)
-    has_down = any(x.place in mlp_places and x.outputs == m.hidden and x.name in names and x.inputs != m.hidden for x in m.linears)
+    has_down = any(
+        x.place in mlp_places and x.outputs == m.hidden and x.name in names and x.inputs != m.hidden for x in m.linears
+    )
     fused_qkv = p.fused_qkv or arch in FUSED_QKV
     rotary = arch not in NO_ROTARY and not encoder
     liger = s.loss in p.fused_layers_with
@@ -98,7 +122,15 @@ def layer(s: Setup, d: Dtypes) -> Layer:
     # MLP
     gated = m.gated
     mid = f * routed
-    per_mid = (2.0 if liger else 3.0) * out if gated else 4.0 * out if m.activation in PYTHON_GELU else 2.0 * out if not full else out
+    per_mid = (
+        (2.0 if liger else 3.0) * out
+        if gated
+        else 4.0 * out
+        if m.activation in PYTHON_GELU
+        else 2.0 * out
+        if not full
+        else out
+    )
     if gated or m.activation in PYTHON_GELU:
         kept += per_mid * mid
     else:
@@ -112,7 +144,11 @@ def layer(s: Setup, d: Dtypes) -> Layer:
     if encoder or arch == "gpt2":
         kept += 2 * h  # dropout masks
     if p.dropout_copies and d.adapters:
-        widths = sum(x.outputs * (x.active if x.place == "expert" else x.count) for x in matched(m, s.lora_targets) if x.place != "head")
+        widths = sum(
+            x.outputs * (x.active if x.place == "expert" else x.count)
+            for x in matched(m, s.lora_targets)
+            if x.place != "head"
+        )
         kept += c * widths / max(1, m.layers) + h
     if d.adapters and s.lora_rank:
         kept += d.compute * s.lora_rank * len(names)
@@ -128,4 +164,12 @@ def layer(s: Setup, d: Dtypes) -> Layer:
     extra_pp = 6.0 * a if s.attention == "eager" else 0.0
     last = extra - (out * f if packed and not full and not liger and gated else 0.0)
     selective = c * (2 * q + k + f + h) + stream * h
-    return Layer(kept=kept, kept_per_position=per_position, extra=extra, extra_per_position=extra_pp, extra_last=last, mlp=out * f, selective=selective)
+    return Layer(
+        kept=kept,
+        kept_per_position=per_position,
+        extra=extra,
+        extra_per_position=extra_pp,
+        extra_last=last,
+        mlp=out * f,
+        selective=selective,
+    )

@@ -7,7 +7,7 @@ from papertrain.plan.memory_dtypes import Dtypes, family
 from papertrain.plan.setup import Setup
 
 
-class Loss(Value, kw_only=True):
+class Loss(Value, frozen=True, kw_only=True):
     """per_logit × vocabulary × tokens, + fixed. hidden: bytes per token of the last norm. cache: logits' buffers that
     the allocator keeps, bytes per token."""
 
@@ -61,7 +61,11 @@ def loss(s: Setup, d: Dtypes) -> Loss:
         per = held * vocab
     if p.quantised_head and d.quantised is not None:
         fixed += 4.0 * vocab * h
-    cache = 0.0 if path in ("fused_linear_ce", "chunked_linear_ce") else ((4.0 if _native(arch) else 8.0) if path == "fused_ce" else 4.0) * vocab
+    cache = (
+        0.0
+        if path in ("fused_linear_ce", "chunked_linear_ce")
+        else ((4.0 if _native(arch) else 8.0) if path == "fused_ce" else 4.0) * vocab
+    )
     return Loss(per_token=per, fixed=fixed, hidden=hidden, cache=cache, fused_cache=path == "fused_ce")
 
 

@@ -17,7 +17,7 @@ from papertrain.plan.setup import Fits, Setup
 GIB = 2.0**30
 
 
-class Cache(Value, kw_only=True):
+class Cache(Value, frozen=True, kw_only=True):
     """Share of freed buffers that stay in the allocator's cache, and what the driver adds."""
 
     logits: float = 0.35
@@ -39,7 +39,7 @@ OLD_CONTEXT = 1.31 * GIB
 """What a V100 showed with only its kernels loaded (Hugging Face's BERT-large page); CUDA loads them lazily since 11.7."""
 
 
-class Ranges(Value, kw_only=True):
+class Ranges(Value, frozen=True, kw_only=True):
     allocated_down: float
     allocated_up: float
     reserved_down: float
@@ -61,8 +61,20 @@ def ranges(s: Setup, d: Dtypes) -> Ranges:
 
 
 def meters(
-    g: Ranges, s: Setup, d: Dtypes, st: State, allocated: float, at_loss: float, backward: float, step: float, tokens: float,
-    lay: Layer, lo: Loss, live: float, extra: float, cache: Cache = CACHE,
+    g: Ranges,
+    s: Setup,
+    d: Dtypes,
+    st: State,
+    allocated: float,
+    at_loss: float,
+    backward: float,
+    step: float,
+    tokens: float,
+    lay: Layer,
+    lo: Loss,
+    live: float,
+    extra: float,
+    cache: Cache = CACHE,
 ) -> tuple[float, float, float]:
     """Reserved bytes, device bytes, and the context among them."""
     several = s.n_gpus > 1

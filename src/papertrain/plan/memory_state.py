@@ -11,7 +11,15 @@ LIVE_PARAMETERS = 1e9  # DeepSpeed stage3_max_live_parameters
 BUCKET = 5e8  # DeepSpeed reduce_bucket_size, allgather_bucket_size
 
 # bytes of state per trainable parameter, as multiples of the trained dtype or as absolute bytes
-_BY_DTYPE = {"adamw": 2.0, "adamw_fused": 2.0, "adam": 2.0, "lion": 1.0, "sgd_momentum": 1.0, "muon": 1.0, "adam_mini": 1.0}
+_BY_DTYPE = {
+    "adamw": 2.0,
+    "adamw_fused": 2.0,
+    "adam": 2.0,
+    "lion": 1.0,
+    "sgd_momentum": 1.0,
+    "muon": 1.0,
+    "adam_mini": 1.0,
+}
 _FIXED = {"adamw_8bit": 2.016, "adamw_4bit": 1.06, "lion_8bit": 1.008, "adafactor": 0.01, "sgd": 0.0, "paged_adamw_8bit": 0.0,
           "paged_adamw": 0.0, "paged_lion_8bit": 0.0, "cpu_adamw": 0.0}  # fmt: skip
 _PAGED = {"paged_adamw_8bit": 2.016, "paged_adamw": 8.0, "paged_lion_8bit": 1.008}
@@ -22,7 +30,7 @@ def optimizer_name(words: str | None, default: str = "adamw") -> str:
     if words is None:
         return default
     o = words.lower().replace("-", "_")
-    if "cpu" in o or "offload" in o and "adam" in o:
+    if "cpu" in o or ("offload" in o and "adam" in o):
         return "cpu_adamw"
     if o in _BY_DTYPE or o in _FIXED:
         return o
@@ -53,7 +61,7 @@ def old_stack(s: Setup) -> bool:
     return old and "hf-trainer" in (s.framework or "")
 
 
-class State(Value, kw_only=True):
+class State(Value, frozen=True, kw_only=True):
     """Bytes per GPU, and the counts they come from."""
 
     trainable: float
@@ -83,7 +91,11 @@ def matched(model: ModelSpec, targets: tuple[str, ...] | str | None) -> tuple[Li
         targets = "all-linear" if targets.lower().replace("_", "-") in ("all-linear", "all", "linear") else (targets,)
     if targets == "all-linear":
         return tuple(x for x in inside if x.place != "router")
-    names = set(targets) if targets else {"q_proj", "v_proj", "query", "value", "c_attn", "query_key_value", "qkv_proj", "Wqkv"}
+    names = (
+        set(targets)
+        if targets
+        else {"q_proj", "v_proj", "query", "value", "c_attn", "query_key_value", "qkv_proj", "Wqkv"}
+    )
     found = tuple(x for x in model.linears if x.name in names or x.name.rpartition(".")[2] in names)
     return found or tuple(x for x in inside if x.place == "attention")
 
@@ -91,7 +103,8 @@ def matched(model: ModelSpec, targets: tuple[str, ...] | str | None) -> tuple[Li
 def adapter_parameters(model: ModelSpec, rank: int, targets: tuple[str, ...] | str | None, dora: bool = False) -> float:
     """Sum over the matched matrices of rank × (inputs + outputs)."""
     return sum(
-        max(x.count, x.active if x.place == "head" else 0) * (rank * (x.inputs + x.outputs) + (x.outputs if dora else 0))
+        max(x.count, x.active if x.place == "head" else 0)
+        * (rank * (x.inputs + x.outputs) + (x.outputs if dora else 0))
         for x in matched(model, targets)
     )
 
@@ -137,11 +150,19 @@ def state(s: Setup, d: Dtypes) -> State:
     gradients = trainable * t
     optimizer = trainable * per
     paged = trainable * _PAGED.get(o, 0.0)
-    temporary = trainable * t if o in ("adamw", "adam", "lion", "sgd_momentum", "muon", "adam_mini") and not old_stack(s) else 0.0
-    largest = float(max((x.inputs * x.outputs for x in m.linears if x.place in ("attention", "mlp", "expert")), default=0))
+    temporary = (
+        trainable * t
+        if o in ("adamw", "adam", "lion", "sgd_momentum", "muon", "adam_mini") and not old_stack(s)
+        else 0.0
+    )
+    largest = float(
+        max((x.inputs * x.outputs for x in m.linears if x.place in ("attention", "mlp", "expert")), default=0)
+    )
     if zero:
         # DeepSpeed trains an fp32 master copy whatever the module holds, and copies its gradient shard to fp32.
-        optimizer = trainable * (4.0 + (8.0 if o in ("adamw", "adamw_fused", "adam", "cpu_adamw") else per * 2 if o in _BY_DTYPE else per))
+        optimizer = trainable * (
+            4.0 + (8.0 if o in ("adamw", "adamw_fused", "adam", "cpu_adamw") else per * 2 if o in _BY_DTYPE else per)
+        )
         gradients = 2.0 * trainable if t == 2.0 else 4.0 * trainable
         temporary = 4.0 * trainable if o in ("adamw", "adam") else 0.0
     shared = n if s.sharding != "none" and s.sharding != "ddp" else 1
@@ -161,7 +182,11 @@ def state(s: Setup, d: Dtypes) -> State:
         weights, extra = weights / n, extra / n
     elif s.sharding == "zero3":
         per_weight = d.quantised if d.quantised is not None else d.weights
-        gathered = min(LIVE_PARAMETERS * 2, linear * per_weight) + max(head, table / 2) * min(d.table, d.compute) + 2 * min(BUCKET, trainable)
+        gathered = (
+            min(LIVE_PARAMETERS * 2, linear * per_weight)
+            + max(head, table / 2) * min(d.table, d.compute)
+            + 2 * min(BUCKET, trainable)
+        )
         root = gathered_last = gathered
         if not d.adapters:
             gathered_gradients = late = d.compute * table

@@ -23,7 +23,7 @@ Sharding = Literal["none", "ddp", "zero1", "zero2", "zero3", "fsdp1", "fsdp2"]
 Offload = Literal["none", "optimizer", "params", "params+optimizer", "activations"]
 
 
-class Setup(Value, kw_only=True):
+class Setup(Value, frozen=True, kw_only=True):
     """Everything that moves the memory or the speed of one run. Words as in `../data/README.md`.
 
     framework: who runs the loop, in any words (`llamafactory`, `trl (hf-trainer)`, `litgpt`); None = not known.

@@ -107,19 +107,21 @@ def described(text: str, n_params: int | None = None) -> ModelSpec | None:
 def by_size(name: str, n_params: int | None = None) -> ModelSpec | None:
     """A rough shape from the count, or from the size in the name (`Some-8B`); never exact."""
     if n_params is None:
-        m = None
-        for m in _SIZE.finditer(name.replace("-", " ").replace("_", " ")):
-            pass
-        if m is None:
+        sizes = list(_SIZE.finditer(name.replace("-", " ").replace("_", " ")))
+        if not sizes:
             return None
-        n_params = int(float(m[1]) * (1e9 if m[2].lower() == "b" else 1e6))
+        n_params = int(float(sizes[-1][1]) * (1e9 if sizes[-1][2].lower() == "b" else 1e6))
     if not 10**6 <= n_params <= 10**13:
         return None
     layers = max(2, round((n_params / 196_608) ** (1 / 3)))
     vocab = 32_000 if n_params < 2e9 else 100_000
     hidden = max(64, round((max(n_params - 0, 1) / (12 * layers)) ** 0.5 / 64) * 64)
-    spec = transformer(name, layers=layers, hidden=hidden, vocab=vocab, tied=n_params < 2e9, source=BY_SIZE, exact=False)
+    spec = transformer(
+        name, layers=layers, hidden=hidden, vocab=vocab, tied=n_params < 2e9, source=BY_SIZE, exact=False
+    )
     while spec.parameters > n_params * 1.03 and layers > 2:
         layers -= 1
-        spec = transformer(name, layers=layers, hidden=hidden, vocab=vocab, tied=n_params < 2e9, source=BY_SIZE, exact=False)
+        spec = transformer(
+            name, layers=layers, hidden=hidden, vocab=vocab, tied=n_params < 2e9, source=BY_SIZE, exact=False
+        )
     return spec

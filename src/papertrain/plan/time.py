@@ -15,7 +15,7 @@ from papertrain.plan.memory_state import optimizer_name
 from papertrain.plan.setup import Setup
 
 
-class Speed(Value, kw_only=True):
+class Speed(Value, frozen=True, kw_only=True):
     """What the hardware and the software reach. Shares of the dense peak, multiples, seconds."""
 
     matmul: float = 0.905
@@ -48,7 +48,7 @@ class Speed(Value, kw_only=True):
     """The same between nodes."""
     optimizer: float = 1.94
     """Over the bytes that an optimizer step must move."""
-    offload_adam: float = 3e+09
+    offload_adam: float = 3e09
     """Parameters per second of the optimizer on the host."""
 
 
@@ -71,7 +71,7 @@ SPREAD = (1.35, 1.35)
 UNKNOWN_SPREAD = 1.6
 
 
-class Work(Value, kw_only=True):
+class Work(Value, frozen=True, kw_only=True):
     """Counts per token and per micro-batch; nothing here depends on the device."""
 
     flops: float
@@ -107,7 +107,9 @@ def work(r: Recipe) -> Work:
     fused = s.compiled or s.loss in (*d.profile.fused_norms_with, "chunked_ce") or d.profile.norms == "fused"
     traffic = r.layer.kept * m.layers
     n = max(1, s.n_gpus)
-    linear = st.linear_weights * (d.quantised if d.quantised is not None else min(2.0, d.weights) if d.compute == 2.0 else d.weights)
+    linear = st.linear_weights * (
+        d.quantised if d.quantised is not None else min(2.0, d.weights) if d.compute == 2.0 else d.weights
+    )
     everything = linear + st.table_weights * min(d.table, d.compute)
     gathered = reduced = 0.0
     t_bytes = st.trainable * min(d.compute, 2.0 if d.compute == 2.0 else 4.0)
@@ -120,7 +122,13 @@ def work(r: Recipe) -> Work:
     # foreach kernels cross memory about 20 times per element, a fused one 7 times
     state_bytes = 4.0 if d.engine in ("deepspeed", "fsdp") and not d.adapters else d.trained
     update = 8.0 if "8bit" in o or "4bit" in o else 7.0 * state_bytes if "fused" in o else 20.0 * state_bytes
-    step_link = 2.0 * t_bytes if s.sharding in ("ddp", "zero1") and n > 1 else t_bytes if s.sharding == "zero2" and n > 1 else 0.0
+    step_link = (
+        2.0 * t_bytes
+        if s.sharding in ("ddp", "zero1") and n > 1
+        else t_bytes
+        if s.sharding == "zero2" and n > 1
+        else 0.0
+    )
     return Work(
         flops=2.0 * (body * (passes + again) + head * passes) / tp, attention_flops=causal * width * (3.0 + again) / tp,
         traffic=traffic * (1.0 + 0.3 * again) / tp, logits_traffic=r.loss.per_token, layers=float(m.layers) * (1.0 + 0.35 * again),
@@ -130,7 +138,7 @@ def work(r: Recipe) -> Work:
     )  # fmt: skip
 
 
-class Pace(Value, kw_only=True):
+class Pace(Value, frozen=True, kw_only=True):
     """The work of a recipe on its device, in seconds; what is left to do per case is a dozen operations."""
 
     per_token: float
@@ -193,7 +201,7 @@ def micro_batch(p: Pace, batch: int, length: float) -> float:
     span = length if length < p.window else p.window
     compute = (tokens + p.rows) * p.per_token + tokens * (span * (p.per_token_position + p.moved_position) + p.moved)
     compute = compute * p.stretch + p.fixed
-    busy = (compute**3 + p.launches**3) ** (1 / 3)
+    busy = float((compute**3 + p.launches**3) ** (1 / 3))
     return busy + p.overlap * p.link if busy > p.link else p.link + p.overlap * busy
 
 
@@ -274,7 +282,13 @@ def duration(
     one = micro_batch(p, s.micro_batch_size, length)
     down, up = spread(r)
     step = one * gradient_accumulation_steps + p.step
-    tokens = s.micro_batch_size * s.sequences_per_example * length * gradient_accumulation_steps / max(1, s.context_parallel * s.tensor_parallel)
+    tokens = (
+        s.micro_batch_size
+        * s.sequences_per_example
+        * length
+        * gradient_accumulation_steps
+        / max(1, s.context_parallel * s.tensor_parallel)
+    )
     speed = tokens / step
 
     def around(x: float, unit: str) -> Estimate:
@@ -285,4 +299,9 @@ def duration(
         saved = r.state.trainable * 12.0 / 1.0e9
         total = around(step * total_steps + evaluations * one / 3.0 + saves * saved, "s")
     basis = "compute, memory traffic, launches, link and optimizer of one step; coefficients fitted on published runs"
-    return Duration(step_seconds=around(step, "s"), total_seconds=total, tokens_per_second_per_gpu=around(speed, "tokens/s"), basis=basis)
+    return Duration(
+        step_seconds=around(step, "s"),
+        total_seconds=total,
+        tokens_per_second_per_gpu=around(speed, "tokens/s"),
+        basis=basis,
+    )

@@ -97,7 +97,10 @@ def _one(setup: Any) -> Report:
     speed = time.tokens_per_second_per_gpu
     case = {
         "id": setup.model.name,
-        **{k: _range(getattr(memory, k)) for k in ("allocated_bytes", "reserved_bytes", "device_bytes", "host_bytes", "disk_bytes")},
+        **{
+            k: _range(getattr(memory, k))
+            for k in ("allocated_bytes", "reserved_bytes", "device_bytes", "host_bytes", "disk_bytes")
+        },
         "components": {k: int(v) for k, v in memory.components.items()},
         "phases": {k: int(v) for k, v in memory.phases.items()},
         "peak_phase": memory.peak_phase,
@@ -114,14 +117,25 @@ def _one(setup: Any) -> Report:
         room=f" of {show_bytes(room)}" if room else "", verdict=_SAYS[verdict],
     )  # fmt: skip
     lines = [f"{k:12} {show_bytes(v):>10}" for k, v in memory.components.items() if v > 0]
-    lines += ["", f"{'allocated':12} {show_bytes(memory.allocated_bytes.value):>10}", f"{'reserved':12} {show_bytes(memory.reserved_bytes.value):>10}"]
+    lines += [
+        "",
+        f"{'allocated':12} {show_bytes(memory.allocated_bytes.value):>10}",
+        f"{'reserved':12} {show_bytes(memory.reserved_bytes.value):>10}",
+    ]
     if speed.value is not None:
-        lines.append(f"{'speed':12} {show_number(round(speed.value)):>10} tokens/s on each card ({speed.low:,.0f} to {speed.high:,.0f})")
+        lines.append(
+            f"{'speed':12} {show_number(round(speed.value)):>10} tokens/s on each card ({speed.low:,.0f} to {speed.high:,.0f})"
+        )
     return Report(
         verb="estimate",
         result=result,
-        explanation=say("the peak is in the {phase} phase; {basis}", phase=memory.peak_phase.replace("_", " "), basis="; ".join(memory.basis)),
-        action=f"papertrain plan {setup.model.name}" + (f' --gpu "{setup.n_gpus}x {setup.gpu.id}"' if setup.gpu else ""),
+        explanation=say(
+            "the peak is in the {phase} phase; {basis}",
+            phase=memory.peak_phase.replace("_", " "),
+            basis="; ".join(memory.basis),
+        ),
+        action=f"papertrain plan {setup.model.name}"
+        + (f' --gpu "{setup.n_gpus}x {setup.gpu.id}"' if setup.gpu else ""),
         body="\n".join(lines),
         data={"cases": [case]},
         level="error" if verdict == "no" else "ok",
@@ -161,7 +175,7 @@ def _many(file: Path) -> Report:
         raise PapertrainError("no cases in the file; expected one JSON object a line", code="no-cases", file=file)
     if all(r["id"] is None and r["unknown"].startswith("line ") for r in rows):
         raise PapertrainError(f"not a file of cases: {rows[0]['unknown']}", code="bad-cases", file=file, line=1)
-    counts = {v: 0 for v in ("yes", "tight", "no", "unknown")}
+    counts = dict.fromkeys(("yes", "tight", "no", "unknown"), 0)
     for row in rows:
         counts[row["fits"]] += 1
     silent = sum(r["device_bytes"] is None and r["tokens_per_second_per_gpu"] is None for r in rows)
@@ -169,7 +183,8 @@ def _many(file: Path) -> Report:
         verb="estimate",
         result=say("{n} cases: {yes} fit, {tight} tight, {no} do not fit, {unknown} unknown", n=len(rows), **counts),
         explanation=say(
-            "per GPU, with 90 % ranges; {silent} cases could not be estimated at all, each says why under unknown", silent=silent
+            "per GPU, with 90 % ranges; {silent} cases could not be estimated at all, each says why under unknown",
+            silent=silent,
         ),
         action=f"papertrain estimate --cases {file} --json",
         body="\n".join(_line(r) for r in rows[:40]) + (f"\n… {len(rows) - 40} more (--json)" if len(rows) > 40 else ""),

@@ -18,7 +18,7 @@ from papertrain.core.values import Source, Value
 HERE = Path(__file__).parent
 
 
-class Profile(Value, kw_only=True):
+class Profile(Value, frozen=True, kw_only=True):
     """One framework.
 
     names: words of a `framework` field that mean it; the longest match wins.
