@@ -1,0 +1,72 @@
+"""Which cards are the run's own, and what they did."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from math import isnan
+
+from papertrain.core.values import Value
+from papertrain.monitor.curve import Curve
+from papertrain.monitor.history import History
+from papertrain.monitor.stats import median
+
+INDEX = re.compile(r"(?:gpu\.|/|_)(\d+)(?:\.\w+)?$")
+
+
+class Card(Value, kw_only=True):
+    """One card's samples; `memory` in percent of its capacity where that is known."""
+
+    name: str
+    use: Curve
+    power: Curve | None = None
+    memory: Curve | None = None
+    certain: bool = True
+
+
+def cards(run: History) -> list[Card]:
+    """The cards on which the run's processes hold memory; a machine's other cards say nothing about it."""
+    found = [card for c in run.every("gpu_utilization") if len(f := c.finite()) >= 8 and (card := one(run, f)) is not None]
+    owned = own_by_process(run)
+    if owned:
+        return [c for c in found if c.name in owned]
+    busy = [c for c in found if c.memory is None or median(c.memory.values) > 3]
+    return busy if busy else found
+
+
+def one(run: History, use: Curve) -> Card | None:
+    m = INDEX.search(use.raw)
+    name = m[1] if m else "0"
+    system = use.raw.startswith("system/")
+    power = pick(run, f"system/gpu.{name}.powerWatts" if system else f"power.draw/{name}")
+    memory = pick(run, f"system/gpu.{name}.memoryAllocated" if system else f"memory.percent/{name}")
+    return Card(name=name, use=use, power=power, memory=memory, certain=not system)
+
+
+def pick(run: History, raw: str) -> Curve | None:
+    for entries in run.columns.values():
+        for name, table, column in entries:
+            if name == raw:
+                c = run.make("telemetry", name, table, column).finite()
+                return c if len(c) else None
+    return None
+
+
+def own_by_process(run: History) -> set[str]:
+    """W&B records `gpu.process.N.…` for the cards of the run's own process."""
+    return {m[1] for name in run.raw_names if (m := re.match(r"system/gpu\.process\.(\d+)\.", name))}
+
+
+def after_start(c: Curve) -> Curve:
+    """Without the loading at the start: 20 minutes, at most a fifth of the samples."""
+    n = len(c)
+    skip = n // 5
+    if not isnan(c.times[0]):
+        skip = min(skip, next((i for i, t in enumerate(c.times) if t - c.times[0] > 1200), skip))
+    return c.tail(skip)
+
+
+def windows(values: Sequence[float], size: int = 40) -> list[list[float]]:
+    """Stretches of about ten minutes at one sample in 15 s."""
+    size = min(size, max(4, len(values) // 4))
+    return [list(values[i : i + size]) for i in range(0, len(values) - size + 1, size)]
