@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from papertrain.core.models import DatasetProfile
-from papertrain.core.values import Contest, Decision
+from papertrain.core.values import Contest, Decision, Source
 from papertrain.facts.laws import law
 from papertrain.plan.rulesets import epochs_for, tuner, warmup_for
 
@@ -61,7 +61,7 @@ def train_sequences(task: str, data: DatasetProfile | None, share: float, length
 def epochs(rules: str, task: str, method: str, data: DatasetProfile | None) -> Decision[float]:
     n = None if data is None else data.examples
     value, path = epochs_for(rules, task=task, method=method, examples=n)
-    size = NO_DATA if n is None else f"for {n:,} examples"
+    size = f"where the number of examples is {NO_DATA}" if n is None else f"for {n:,} examples"
     kind = "a cap, stopped at the plateau of the validation loss" if rules == "method" else "the median of practice"
     table = law("epochs")
     return Decision(name="epochs", value=value, source=table.source(path), rests_on=("data", "task"), contested_by=table.contests(path), why=f"{value:g} {size}: {kind}")  # fmt: skip
@@ -107,8 +107,10 @@ def steps_per_epoch(sequences: int, batch: int) -> int:
 
 
 def total_steps(sequences: int | None, batch: int, epochs: float) -> Decision[int | None]:
-    source = law("batch").source()
-    rests = ("data", "epochs", "global_batch_size")
+    source = Source(
+        kind="rule", ref="steps an epoch = ceil(sequences / global batch), as transformers counts since 4.46"
+    )
+    rests = ("data", "epochs", "global_batch_size", "validation_share")
     if sequences is None:
         return Decision(name="total_steps", value=None, unit="steps", source=source, rests_on=rests, why=NO_DATA)
     per = steps_per_epoch(sequences, batch)

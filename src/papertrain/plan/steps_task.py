@@ -136,7 +136,7 @@ def loss(task: str, model: ModelSpec) -> Decision[str] | None:
         f"every framework has it; a fused one (liger-kernel) would never hold the {model.vocab:,} logits of each token"
     )
     return Decision(
-        name="loss", value="full_logits", rests_on=("task", "model"), source=law("machine").source("attention"), why=why
+        name="loss", value="full_logits", rests_on=("task", "model"), source=law("machine").source("loss"), why=why
     )
 
 

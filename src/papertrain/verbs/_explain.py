@@ -16,6 +16,7 @@ from papertrain.core.texts import say
 from papertrain.core.training import TrainingPlan
 from papertrain.core.units import show_bytes, show_count, show_number
 from papertrain.core.values import Decision, Value, plain
+from papertrain.report.plan import wrapped
 
 ROOMS = ("monitor", "configs", "diagnose")
 RULES = {
@@ -104,16 +105,16 @@ def decision(id: str, where: Path | None, method: str | None) -> Answer | None:
 
 def in_plan(p: TrainingPlan, d: Decision[Any], where: Path | None) -> Answer:
     """The chain from the inputs to the value, each link with this plan's own numbers."""
-    lines = [f"  {d.name} = {show_number(d.value)}{unit(d)}   {d.why}"]
-    lines += list(chain(p, d, 1, {d.name}))
-    doubts = [f"  {say('against')}  {c.says} ({c.ref})" for c in d.contested_by]
+    lines = wrapped(f"  {d.name} = {show_number(d.value)}{unit(d)}   ", d.why)
+    lines += [line for lead, text in chain(p, d, 1, {d.name}) for line in wrapped(lead, text)]
+    doubts = [line for c in d.contested_by for line in wrapped(f"  {say('against')}    ", f"{c.says} ({c.ref})")]
     source = f"{d.source.kind}: {d.source.ref}" + (
         f" ({say('read on')} {d.source.read_on})" if d.source.read_on else ""
     )
     published = nearby(p) if d.name == "learning_rate" else []
     return Answer(
         id=d.name, kind="decision", result=f"{d.name} = {show_number(d.value)}{unit(d)}", explanation=d.why,
-        body="\n".join(["", *lines, "", f"  {say('source')}   {source}", *doubts, *published]) + "\n",
+        body="\n".join(["", *lines, "", *wrapped(f"  {say('source')}     ", source), *doubts, *published]) + "\n",
         action=f"papertrain plan {where} --set {d.name}=VALUE" if where is not None and where.is_dir() else None,
         data={"decision": plain(d), "chain": links(p, d), "published": published},
     )  # fmt: skip
@@ -123,17 +124,18 @@ def unit(d: Decision[Any]) -> str:
     return "" if d.unit == "1" else f" {d.unit}"
 
 
-def chain(p: TrainingPlan, d: Decision[Any], depth: int, seen: set[str]) -> Iterator[str]:
+def chain(p: TrainingPlan, d: Decision[Any], depth: int, seen: set[str]) -> Iterator[tuple[str, str]]:
+    """(lead, reason) of each link; what was shown above is not shown again."""
     for name in d.rests_on:
         lead = "  " + "   " * (depth - 1) + "└─ "
         other = p.decision(name)
+        if name in seen or depth > DEEP:
+            continue
+        seen.add(name)
         if other is None:
-            yield f"{lead}{input_words(p, name)}"
-        elif name in seen or depth >= DEEP:
-            yield f"{lead}{name} = {show_number(other.value)}"
+            yield f"{lead}{name}: ", input_words(p, name)
         else:
-            seen.add(name)
-            yield f"{lead}{name} = {show_number(other.value)}{unit(other)}   {other.why}"
+            yield f"{lead}{name} = {show_number(other.value)}{unit(other)}   ", other.why
             yield from chain(p, other, depth + 1, seen)
 
 
@@ -161,7 +163,7 @@ def input_words(p: TrainingPlan, name: str) -> str:
         else f"{d.examples:,} examples, {show_count(d.tokens)} tokens ({Path(d.path).name})",
         "task": p.task,
     }
-    return f"{name}: {words.get(name, '?')}"
+    return words.get(name, "?")
 
 
 def nearby(p: TrainingPlan) -> list[str]:
@@ -231,17 +233,17 @@ def rule(id: str, where: Path | None, method: str | None) -> Answer | None:
     if found is None:
         return None
     room, r = found
-    lines = ["", f"  {r.what}", f"  {say('why')}      {r.why}"]
+    lines = ["", *wrapped("  ", r.what), *wrapped(f"  {say('why')}      ", r.why)]
     if r.known_problems:
-        lines.append(f"  {say('but')}      {r.known_problems}")
+        lines += wrapped(f"  {say('but')}      ", r.known_problems)
     if r.applies:
-        lines.append(f"  {say('applies')}  {r.applies}")
+        lines += wrapped(f"  {say('applies')}  ", r.applies)
     lines += [f"  {say('source')}   {r.source.kind}: {r.source.ref}", f"  {say('status')}   {r.status}, {r.level}"]
     for label, sample in ((say("fires"), r.fires), (say("quiet"), r.quiet)):
         if sample:
             lines += [f"  {label}", *(f"    | {line}" for line in sample.splitlines()[:12])]
     return Answer(
-        id=r.id, kind="class" if room == "diagnose" else "rule", result=f"{r.id} {r.name}: {r.what}", explanation=r.why, body="\n".join(lines) + "\n",
+        id=r.id, kind="class" if room == "diagnose" else "rule", result=f"{r.id} {r.name} ({r.level})", explanation=r.why, body="\n".join(lines) + "\n",
         data={"rule": {"id": r.id, "name": r.name, "level": r.level, "what": r.what, "why": r.why, "known_problems": r.known_problems,
                        "status": r.status, "source": plain(r.source), "seen_by": SEES[room], "fires": r.fires, "quiet": r.quiet}},
     )  # fmt: skip
@@ -377,11 +379,11 @@ def card(id: str, where: Path | None, method: str | None) -> Answer | None:
         "peer_to_peer",
         "compute_capability",
     )
-    lines = [""]
+    lines, refs = [""], list(dict.fromkeys(g.sources[f] for f in fields if f in g.sources))
     for f in fields:
-        value = getattr(g, f)
-        s = g.sources.get(f)
-        lines.append(f"  {f:<26} {figure(value):<12} {'' if s is None else f'{s.kind}: {s.ref}'}")
+        mark = f"[{refs.index(g.sources[f]) + 1}]" if f in g.sources else ""
+        lines.append(f"  {f:<26} {figure(getattr(g, f)):<12} {mark}")
+    lines += [line for i, s in enumerate(refs, 1) for line in wrapped(f"  [{i}] ", f"{s.kind}: {s.ref}")]
     return Answer(
         id=g.id, kind="fact", result=f"{g.label}: {show_bytes(g.memory_bytes)}, {'bf16' if g.has_bf16 else 'no bf16'}", body="\n".join(lines) + "\n",
         explanation="; ".join(g.notes) or say("every figure with its source; peaks are dense, with fp32 accumulation"),

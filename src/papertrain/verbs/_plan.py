@@ -69,6 +69,17 @@ def profile_of(path: Path, model: ModelSpec, task: str | None, seq_len: int | No
     return found
 
 
+def moved(data: DatasetProfile) -> bool:
+    """Whether the file is there and no longer the one that was counted (a large one: by its size)."""
+    from papertrain.core.files import sha256_file
+
+    path = Path(data.path)
+    if not path.is_file():
+        return False
+    size = path.stat().st_size
+    return (bool(data.bytes) and size != data.bytes) or (size < REPROFILE_BELOW and sha256_file(path) != data.sha256)
+
+
 def model_for(target: str, *, online: bool) -> ModelSpec:
     from papertrain.facts.models import find_model
 

@@ -76,6 +76,7 @@ def plan(
     from papertrain.core.workspace import NAME, Workspace
     from papertrain.plan.derive_question import read_sets
 
+    command = _command(locals())
     again = Workspace.is_workspace(Path(target)) and not (Path(target) / "config.json").is_file()
     place = output or (Path(target) if again else None)
     chosen = decide_mode(mode, place)
@@ -93,22 +94,14 @@ def plan(
         question, notes = _calibrated(question, calibrate)
     derived, diffs = _derive(question)
     wrote: list[str] = []
+    written = place is not None and chosen != "exploratory"
     if place is not None and chosen != "exploratory":
         wrote = _write(place, question, derived, diffs, confirm=confirm, overwrite=overwrite, dry_run=dry_run)
     elif confirm:
         raise PapertrainError("--confirm needs a workspace to record it in: name one with -o", code="no-workspace")
     return _report(
-        derived,
-        diffs,
-        place=place,
-        mode=chosen,
-        before=before,
-        wrote=wrote,
-        notes=notes,
-        again=again,
-        target=target,
-        dry_run=dry_run,
-    )
+        derived, diffs, place=place, mode=chosen, before=before, wrote=wrote, notes=notes, command=command, written=written and not dry_run
+    )  # fmt: skip
 
 
 def _asked(o: dict[str, Any]) -> Question:
@@ -159,6 +152,8 @@ def _changed(q: Question, o: dict[str, Any]) -> Question:
             q = structs.replace(
                 q, compute=structs.replace(c, nodes=o["nodes"] or c.nodes, host_memory_bytes=ram, disk_bytes=space)
             )
+    if o["data"] is None and q.dataset is not None and _plan.moved(q.dataset):
+        o = {**o, "data": Path(q.dataset.path)}
     if o["data"] is not None:
         data = _plan.profile_of(o["data"], q.model, o["task"] or q.task, o["seq_len"] or q.seq_len)
         q = structs.replace(q, dataset=data)
@@ -254,7 +249,7 @@ def _write(
 
 def _report(
     p: TrainingPlan, diffs: list[Difference], *, place: Path | None, mode: Mode, before: TrainingPlan | None, wrote: list[str], notes: list[str],
-    again: bool, target: str, dry_run: bool,
+    command: str, written: bool,
 ) -> Report:  # fmt: skip
     from papertrain.report import plan as words
     from papertrain.verbs import _plan
@@ -263,7 +258,7 @@ def _report(
     decisions = words.shown(p, defaults)
     seconds = None if p.duration is None else p.duration.step_seconds.value
     body = [""]
-    if again:
+    if before is not None:
         moved = _plan.changed(before, p)
         body += [f"  {say('changed')}  {m}" for m in moved] or [f"  {say('nothing changed')}"]
         body.append("")
@@ -300,7 +295,7 @@ def _report(
         body="\n".join(body) + "\n",
         details="\n".join(details),
         explanation=_explanation(p, diffs),
-        action=_action(p, place, mode, target, dry_run),
+        action=_action(p, place, command, written),
         warnings=(
             *p.warnings,
             *((say("provisional: nothing was written"),) if mode == "exploratory" and place is not None else ()),
@@ -342,17 +337,33 @@ def _explanation(p: TrainingPlan, diffs: list[Difference]) -> str:
     return text
 
 
-def _action(p: TrainingPlan, place: Path | None, mode: Mode, target: str, dry_run: bool) -> str:
-    if p.fits == "no" and p.alternatives:
-        best = p.alternatives[0]
-        sets = " ".join(
-            f"--set {k}={v}"
-            for k, v in best.changes.items()
-            if k not in ("gpus", "loss", "gradient_accumulation_steps")
-        )
-        where = place if place is not None and mode != "exploratory" and not dry_run else target
-        if sets and best.fits != "no":
-            return f"papertrain plan {where} … {sets}" if where == target else f"papertrain plan {where} {sets}"
-    if place is None or mode == "exploratory" or dry_run:
-        return f"papertrain plan {target} … -o work"
-    return f"papertrain generate {place}"
+def _command(o: dict[str, Any]) -> str:
+    """The same call as a line to copy: the options that were given, quoted for a shell."""
+    import shlex
+
+    words = ["papertrain", "plan", str(o["target"])]
+    for key in ("data", "gpu", "nodes", "host_ram", "disk", "task", "method", "seq_len", "rules", "name"):
+        if o[key] is not None:
+            words += [f"--{key.replace('_', '-')}", str(o[key])]
+    words += [w for pair in o["sets"] for w in ("--set", pair)]
+    words += ["--fine-grained"] if o["fine_grained"] else []
+    return shlex.join(words)
+
+
+def _action(p: TrainingPlan, place: Path | None, command: str, written: bool) -> str:
+    """What to run now: the nearest way to make it fit, else the step after the plan."""
+    import shlex
+
+    best = p.alternatives[0] if p.alternatives else None
+    if p.fits == "no" and best is not None and best.fits in ("yes", "tight") and "gpus" not in best.changes:
+        sets = " ".join(f"--set {k}={v}" for k, v in best.changes.items() if k != "gradient_accumulation_steps")
+        if sets:
+            return f"papertrain plan {shlex.quote(str(place))} {sets}" if written else f"{command} {sets}"
+    if written and place is not None:
+        from papertrain.core.workspace import Workspace
+        from papertrain.evidence.checklist import next_step
+
+        step = next_step(Workspace(place))
+        return step.next if step is not None else f"papertrain generate {shlex.quote(str(place))}"
+    more = "" if p.dataset is not None else " --data FILE"
+    return f"{command}{more} -o {shlex.quote(str(place)) if place is not None else 'work'}"
