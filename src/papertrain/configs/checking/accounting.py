@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import Any
 
 from papertrain.configs.checking.document import ConfigDocument
 from papertrain.configs.checking.world import World, datasets
@@ -12,7 +11,7 @@ from papertrain.core.models import DatasetProfile
 from papertrain.core.values import Value
 
 
-class Accounting(Value, kw_only=True):
+class Accounting(Value, frozen=True, kw_only=True):
     """What a run will see. A count that cannot be known is None; `unknown` says why."""
 
     file: str = ""

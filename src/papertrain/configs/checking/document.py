@@ -52,7 +52,7 @@ ALIASES: dict[str, dict[str, str]] = {
 }
 
 
-class Edit(Value, kw_only=True):
+class Edit(Value, frozen=True, kw_only=True):
     """One change of a document: set or drop the value at `path`, give its key another name, or swap words on a line."""
 
     op: Literal["set", "drop", "rename", "swap"]
@@ -63,7 +63,7 @@ class Edit(Value, kw_only=True):
     new: str = ""
 
 
-class Wrong(Value, kw_only=True):
+class Wrong(Value, frozen=True, kw_only=True):
     """What a rule saw. `at` or `line` say where; `edits` mend it; `level` differs from the rule's only where stated."""
 
     says: str
@@ -76,7 +76,7 @@ class Wrong(Value, kw_only=True):
     within: ConfigDocument | None = None
 
 
-class Spans(Value, kw_only=True):
+class Spans(Value, frozen=True, kw_only=True):
     """Where an argument of a call or a command stands in the text: its name, its value, and all of it with the comma."""
 
     key: tuple[int, int]
@@ -84,7 +84,7 @@ class Spans(Value, kw_only=True):
     whole: tuple[int, int]
 
 
-class ConfigDocument(Value, kw_only=True):
+class ConfigDocument(Value, frozen=True, kw_only=True):
     """A file, or the part of one, in which all rules of its kind look.
 
     settings: the values by key, nested as in the file; lines: line of each path; raw: unquoted scalars as written.

@@ -16,7 +16,7 @@ from papertrain.core.findings import Change, Finding, Fix, Rule, finding_id
 from papertrain.core.values import AppliesTo, Level, Value
 
 
-class Choice(Value, kw_only=True):
+class Choice(Value, frozen=True, kw_only=True):
     """Which rules count: prefixes (`TR3`, `TR305`) or names; nothing selected means all. preview: the rules on trial too."""
 
     select: tuple[str, ...] = ()
@@ -41,7 +41,7 @@ def rules() -> dict[str, Rule]:
     return found
 
 
-class Hit(Value, kw_only=True):
+class Hit(Value, frozen=True, kw_only=True):
     """A finding, the document that it is about, and the edits that mend it."""
 
     finding: Finding

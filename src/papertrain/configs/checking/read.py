@@ -55,7 +55,7 @@ def read_source(text: str, name: str, path: Path | None = None) -> list[ConfigDo
         return calls or [ConfigDocument(file=name, path=path, kind="python", format="python", text=text)]
     if suffix == ".toml":
         return _toml(text, name, path)
-    if suffix in SHELL or text.startswith("#!") and "python" not in text.partition("\n")[0]:
+    if suffix in SHELL or (text.startswith("#!") and "python" not in text.partition("\n")[0]):
         return _script(text, name, path)
     if suffix not in TEXTS and len(text) < CONFIG_LIMIT and (found := _guess(text, name, path)):
         return found
@@ -87,15 +87,15 @@ def _looks_like_commands(text: str) -> bool:
 
 def _tree(tree: yaml.Document, name: str, path: Path | None) -> list[ConfigDocument]:
     kind = recognise(tree.value, name)
-    base: dict[str, Any] = dict(
-        file=name,
-        path=path,
-        format=tree.kind,
-        text=tree.text,
-        oddities=tuple(tree.problems),
-        raw=tree.plain,
-        lines=tree.lines,
-    )
+    base: dict[str, Any] = {
+        "file": name,
+        "path": path,
+        "format": tree.kind,
+        "text": tree.text,
+        "oddities": tuple(tree.problems),
+        "raw": tree.plain,
+        "lines": tree.lines,
+    }
     if kind is None:
         return [ConfigDocument(kind="text", **base)]
     if kind == "data":
@@ -156,7 +156,7 @@ def _toml(text: str, name: str, path: Path | None) -> list[ConfigDocument]:
 
 def _script(text: str, name: str, path: Path | None) -> list[ConfigDocument]:
     """A shell script: one document for its commands, and one more for each command whose options are a trainer's."""
-    commands, variables, exported = shell.read(text)
+    commands, variables, _exported = shell.read(text)
     slurm = shell.directives(text)
     kind: Kind = "slurm" if slurm else "command" if commands else "environment"
     settings: dict[str, Any] = (
@@ -180,12 +180,12 @@ def _arguments(command: shell.Command, text: str, name: str, path: Path | None) 
     arguments = {a.name.replace("-", "_"): a for a in command.arguments}
     if not arguments:
         return None
-    base: dict[str, Any] = dict(
-        file=name, path=path, format="shell", text=text, start=command.line, part=command.program,
-        settings={k: a.value for k, a in arguments.items()},
-        lines={(k,): a.line for k, a in arguments.items()},
-        spans={k: a.spans for k, a in arguments.items()},
-    )  # fmt: skip
+    base: dict[str, Any] = {
+        "file": name, "path": path, "format": "shell", "text": text, "start": command.line, "part": command.program,
+        "settings": {k: a.value for k, a in arguments.items()},
+        "lines": {(k,): a.line for k, a in arguments.items()},
+        "spans": {k: a.spans for k, a in arguments.items()},
+    }  # fmt: skip
     # Options of a command line add to the file that it names: only what they say themselves is checked here.
     if command.program in ("llamafactory-cli", "llamafactory", "lmf"):
         return ConfigDocument(kind="llamafactory", role="override", **base)
@@ -193,7 +193,7 @@ def _arguments(command: shell.Command, text: str, name: str, path: Path | None) 
         return ConfigDocument(kind="trl", role=command.verb, **base)
     if command.program == "axolotl":
         return ConfigDocument(kind="axolotl", role="override", strict=False, **base)
-    known = {k for v in versions("transformers") for k in framework("transformers", v).keys()}
+    known = {k for v in versions("transformers") for k in framework("transformers", v).known()}
     if len(set(arguments) & known) >= 2 and command.launcher:
         strict_to = SIGNS["llamafactory"] & set(arguments)
         return ConfigDocument(

@@ -85,4 +85,4 @@ def _known(kind: str) -> frozenset[str]:
     if kind == "deepspeed":
         return frozenset(framework("deepspeed").sections["top"])
     sections = {"axolotl": ("main", "plugins")}.get(kind, ())
-    return frozenset(k for v in versions(name) for k in framework(name, v).keys(*sections))
+    return frozenset(k for v in versions(name) for k in framework(name, v).known(*sections))

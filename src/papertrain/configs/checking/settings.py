@@ -22,7 +22,7 @@ from papertrain.core.files import read_text
 from papertrain.core.values import Value
 
 
-class Settings(Value, kw_only=True):
+class Settings(Value, frozen=True, kw_only=True):
     file: str = ""
     select: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()

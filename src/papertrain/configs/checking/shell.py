@@ -13,7 +13,7 @@ from papertrain.configs.checking.document import Spans
 from papertrain.core.values import Value
 
 
-class Word(Value, kw_only=True):
+class Word(Value, frozen=True, kw_only=True):
     """One word: its text with quotes removed, and where it stands."""
 
     text: str
@@ -22,14 +22,14 @@ class Word(Value, kw_only=True):
     line: int
 
 
-class Argument(Value, kw_only=True):
+class Argument(Value, frozen=True, kw_only=True):
     name: str
     value: Any
     line: int
     spans: Spans
 
 
-class Command(Value, kw_only=True):
+class Command(Value, frozen=True, kw_only=True):
     """One command. env: variables that it is given (own prefix and exports above). launcher: torchrun, accelerate, …
 
     program: what does the work (`llamafactory-cli`, `trl`, `train.py`). verb: its first word where it has verbs.
@@ -207,7 +207,7 @@ def _command(words: list[Word], variables: dict[str, tuple[str, int]], exported:
     program = rest[0].text if rest else ""
     known = {"llamafactory-cli", "llamafactory", "lmf", "trl", "axolotl", "swift", "tune"}
     base = program.rpartition("/")[2]
-    verb, arguments, positional = "", list(rest[1:]), []
+    verb, arguments = "", list(rest[1:])
     if base in known and arguments and not arguments[0].text.startswith("-"):
         verb, arguments = arguments[0].text, arguments[1:]
     found, positional = _arguments(arguments, variables)
@@ -276,10 +276,10 @@ def _launch_options(
         if name in ("m", "module"):
             at += 1
             break
-        if not eq and name not in _SWITCHES and at + 1 < len(words) and not words[at + 1].text.startswith("--"):
-            if not words[at + 1].text.endswith(".py"):
-                value = words[at + 1].text
-                at += 1
+        following = words[at + 1].text if at + 1 < len(words) else "--"
+        if not eq and name not in _SWITCHES and not following.startswith("--") and not following.endswith(".py"):
+            value = following
+            at += 1
         options[name] = (expand(value, variables), word.line)
         at += 1
     return options, words[at:]
@@ -297,7 +297,7 @@ def _arguments(words: list[Word], variables: dict[str, tuple[str, int]]) -> tupl
             key = (word.start, word.start + 2 + len(name))
             span, whole, line = (word.start + 3 + len(name), word.end), (word.start, word.end), word.line
             result: Any = expand(value, variables)
-            following = []
+            following: list[Word] = []
             while not eq and at + 1 < len(words) and not re.match(r"--[A-Za-z]", words[at + 1].text):
                 if _ASSIGN.fullmatch(words[at + 1].text) and following:
                     break

@@ -40,7 +40,7 @@ def sections(document: ConfigDocument) -> tuple[str, ...]:
 
 
 def keys(document: ConfigDocument, world: World) -> dict[str, Key]:
-    return world.framework(document).keys(*sections(document))
+    return world.framework(document).known(*sections(document))
 
 
 def beside(document: ConfigDocument) -> frozenset[str]:
@@ -72,7 +72,7 @@ def _nested(settings: dict[str, Any], known: Framework) -> Iterator[tuple[Place,
 def ever(document: ConfigDocument) -> frozenset[str]:
     """Keys that any version on record of this framework knows."""
     name = {"trainer": "transformers"}.get(document.kind, document.kind)
-    return frozenset(k for v in versions(name) for k in framework(name, v).keys(*sections(document)))
+    return frozenset(k for v in versions(name) for k in framework(name, v).known(*sections(document)))
 
 
 def meant(name: str, table: dict[str, Key], taken: dict[str, Any]) -> str | None:

@@ -43,12 +43,11 @@ def check(document: ConfigDocument, world: World) -> Iterator[Wrong]:
         if not choices or (path[-1] in _OPEN) or not isinstance(value, (str, int, float)) or isinstance(value, bool):
             continue
         if value in choices or (
-            isinstance(value, str) and ("$" in value or value == "auto" and document.kind == "deepspeed")
+            isinstance(value, str) and ("$" in value or (value == "auto" and document.kind == "deepspeed"))
         ):
             continue
         if isinstance(value, str) and (
-            value.lower() in [str(c).lower() for c in choices]
-            and document.kind in ("axolotl", "accelerate", "trl")
+            (value.lower() in [str(c).lower() for c in choices] and document.kind in ("axolotl", "accelerate", "trl"))
             or _number_of(value, choices)
         ):
             continue

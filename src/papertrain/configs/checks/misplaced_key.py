@@ -30,7 +30,7 @@ def check(document: ConfigDocument, world: World) -> Iterator[Wrong]:
                 at=(name,), instead=f"{home}: {{{name}: …}}",
                 edits=(Edit(op="drop", path=(name,)), Edit(op="set", path=(home, name), value=value)),
             )  # fmt: skip
-        elif document.kind == "llamafactory" and document.role in VERBS and name in framework("llamafactory").keys():
+        elif document.kind == "llamafactory" and document.role in VERBS and name in framework("llamafactory").known():
             verb = VERBS[document.role]
             yield Wrong(
                 says=say("`{key}` is a setting of training: `llamafactory-cli {verb}` stops at it", key=name, verb=verb),

@@ -47,8 +47,7 @@ def check(document: ConfigDocument, world: World) -> Iterator[Wrong]:
         if (
             value is None
             or fits(value, wanted)
-            or (name, value) in _OFF
-            and document.kind != "llamafactory"
+            or ((name, value) in _OFF and document.kind != "llamafactory")
             or (name == "max_length" and document.kind == "llamafactory")
         ):
             continue

@@ -69,7 +69,7 @@ def still_read(document: ConfigDocument, world: World, name: str) -> bool:
     if document.kind not in ("trl", "trainer") or world.version(package) or world.version("transformers"):
         return False
     before = {"transformers": "4.57.6", "trl": "0.24.0"}[package]
-    return name in framework(package, before).keys() and release(framework(package).version) > release(before)
+    return name in framework(package, before).known() and release(framework(package).version) > release(before)
 
 
 def new_value(change: Rename, value: Any) -> Any:
@@ -105,5 +105,5 @@ RULE = Rule(
         kind="code", ref="training_args.py of transformers 4.40.2, 4.46.3, 4.52.4, 4.57.6, 5.6.0 and 5.24.0, compared"
     ),
     fires="== t.yaml\nstage: sft\ntemplate: qwen\nfinetuning_type: lora\nevaluation_strategy: steps\n",
-    quiet="== t.yaml\nstage: sft\ntemplate: qwen\nfinetuning_type: lora\neval_strategy: steps\n",
+    quiet="== t.yaml\nstage: sft\ntemplate: qwen\nfinetuning_type: lora\neval_strategy: steps\nval_size: 0.1\n",
 )

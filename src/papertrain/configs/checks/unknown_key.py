@@ -41,11 +41,11 @@ def check(document: ConfigDocument, world: World) -> Iterator[Wrong]:
 def _elsewhere(document: ConfigDocument, name: str) -> bool:
     """Keys that belong to another place of the same framework are another rule's."""
     if document.kind == "llamafactory":
-        return name in framework("llamafactory").keys()
+        return name in framework("llamafactory").known()
     if document.kind == "deepspeed":
         return any(name in s for k, s in framework("deepspeed").sections.items() if k in ("zero_optimization", "fp16"))
     if document.kind == "trl":
-        return name in framework("trl").keys()
+        return name in framework("trl").known()
     if document.kind == "accelerate":
         return name.startswith(("fsdp_", "zero", "offload_", "deepspeed_"))
     return False
@@ -67,10 +67,11 @@ def _sections(document: ConfigDocument, sections: dict[str, dict[str, Key]], rea
     for section in DEEPSPEED_SECTIONS:
         forbids = section not in ("activation_checkpointing", "optimizer", "scheduler")
         yield from _nested(document, section, sections[section], reader, strict=forbids)
-    zero = document.settings.get("zero_optimization")
     for part in ("offload_param", "offload_optimizer"):
-        inner = zero.get(part) if isinstance(zero, dict) else None
-        for name, value in inner.items() if isinstance(inner, dict) else ():
+        inner = document.at("zero_optimization", part)
+        if not isinstance(inner, dict):
+            continue
+        for name, value in inner.items():
             table = sections[f"zero_optimization.{part}"]
             if name not in table:
                 guess = meant(name, table, inner)
@@ -81,7 +82,9 @@ def _nested(
     document: ConfigDocument, section: str, table: dict[str, Key], reader: str, *, strict: bool
 ) -> Iterator[Wrong]:
     inner = document.settings.get(section)
-    for name, value in inner.items() if isinstance(inner, dict) else ():
+    if not isinstance(inner, dict):
+        return
+    for name, value in inner.items():
         if name not in table:
             yield _unknown(document, (section, name), value, meant(name, table, inner), reader, strict=strict)
 

@@ -123,7 +123,7 @@ def _wanted(package: str, name: str) -> bool:
 def fields(sources: Sources, name: str, near: str, seen: frozenset[str] = frozenset()) -> dict[str, list[Any]]:
     """{field: [types, default, choices]} of a class and its bases, nearest definition last."""
     entry = sources.find(name, near)
-    if entry is None or name in seen and entry[0] == near:
+    if entry is None or (name in seen and entry[0] == near):
         return {}
     module, node = entry
     out: dict[str, list[Any]] = {}
@@ -147,7 +147,8 @@ def _own(sources: Sources, module: str, node: ast.ClassDef) -> dict[str, list[An
             words = {k.arg: k.value for k in call.keywords} if call else {}
             if key.startswith("_") or key == "model_config" or "ClassVar" in ast.unparse(item.annotation):
                 continue
-            if isinstance(words.get("init"), ast.Constant) and words["init"].value is False:  # type: ignore[union-attr]
+            init = words.get("init")
+            if isinstance(init, ast.Constant) and init.value is False:
                 continue
             types, choices = _types(sources, module, item.annotation)
             if not choices and "metadata" in words:
@@ -262,7 +263,7 @@ def templates(wheel: Path) -> dict[str, Any]:
         assert isinstance(table, ast.Dict)
         for key, value in zip(table.keys, table.values):
             assert isinstance(key, ast.Constant) and isinstance(value, ast.Dict)
-            chat = multimodal or any(s in key.value for s in ("-Chat", "-Distill", "-Instruct", "-Thinking"))
+            chat = multimodal or any(s in str(key.value) for s in ("-Chat", "-Distill", "-Instruct", "-Thinking"))
             for repo in value.values:
                 models[ast.literal_eval(repo)] = group if chat else None
     return {"templates": sorted(names), "reasoning": sorted(n for n, t in thinking.items() if t), "models": models}

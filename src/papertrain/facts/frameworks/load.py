@@ -13,7 +13,7 @@ from papertrain.core.values import Value
 HERE = Path(__file__).parent
 
 
-class Key(Value, kw_only=True):
+class Key(Value, frozen=True, kw_only=True):
     """One key that a framework accepts. types: of int float bool str list dict any null."""
 
     name: str
@@ -22,7 +22,7 @@ class Key(Value, kw_only=True):
     choices: tuple[Any, ...] = ()
 
 
-class Framework(Value, kw_only=True):
+class Framework(Value, frozen=True, kw_only=True):
     """One framework at one version. `sections` groups keys as its own source does; `more` holds registries such as templates."""
 
     name: str
@@ -32,10 +32,14 @@ class Framework(Value, kw_only=True):
     sections: dict[str, dict[str, Key]]
     more: dict[str, Any]
 
-    def keys(self, *sections: str) -> dict[str, Key]:
+    def known(self, *sections: str) -> dict[str, Key]:
         """The keys of some sections, of all without arguments."""
         chosen = sections or tuple(self.sections)
         return {name: key for s in chosen for name, key in self.sections.get(s, {}).items()}
+
+    def keys(self, *sections: str) -> dict[str, Key]:
+        """The same as `known`."""
+        return self.known(*sections)
 
 
 def release(version: str) -> tuple[int, ...]:
@@ -91,7 +95,7 @@ def _key(name: str, entry: list[Any]) -> Key:
 
 def history(name: str, key: str, *sections: str) -> tuple[str | None, str | None]:
     """(last version on record that knows the key, first one that does), or (None, None) where none does."""
-    knowing = [v for v in versions(name) if key in framework(name, v).keys(*sections)]
+    knowing = [v for v in versions(name) if key in framework(name, v).known(*sections)]
     return (knowing[-1], knowing[0]) if knowing else (None, None)
 
 
@@ -106,7 +110,7 @@ def _templates() -> dict[str, str]:
     return {repo.rpartition("/")[2].lower(): template for repo, template in models.items() if template}
 
 
-class Rename(Value, kw_only=True):
+class Rename(Value, frozen=True, kw_only=True):
     """A name that a release gave up. `new` is empty where nothing replaces it; `reads`: the old one is still read."""
 
     old: str

@@ -1,0 +1,153 @@
+"""A file that a config names, and that is not there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from papertrain.configs.checking.document import ConfigDocument, Wrong, set_to
+from papertrain.configs.checking.world import World, datasets
+from papertrain.core.errors import nearest
+from papertrain.core.findings import Rule
+from papertrain.core.texts import say
+from papertrain.core.values import Source
+
+_NAMES = ("deepspeed", "fsdp_config", "deepspeed_config_file", "reward_model", "chat_template_jinja", "resume_from_checkpoint", "tokenized_path", "lora_model_dir", "adapter_name_or_path", "chat_template_path")  # fmt: skip
+_FILES = {"deepspeed", "fsdp_config", "deepspeed_config_file"}
+
+
+def check(document: ConfigDocument, world: World) -> Iterator[Wrong]:
+    for key in _NAMES:
+        named = document.settings.get(key)
+        if (
+            isinstance(named, str)
+            and _is_path(named)
+            and (key in _FILES or named.startswith(("/", "./", "../", "~")))
+            and world.place(document, named) is None
+        ):
+            yield _missing(document, world, (key,), named, level="error" if key in _FILES else "warning")
+    nested = document.at("deepspeed_config", "deepspeed_config_file")
+    if (
+        document.kind == "accelerate"
+        and isinstance(nested, str)
+        and _is_path(nested)
+        and world.place(document, nested) is None
+    ):
+        yield _missing(document, world, ("deepspeed_config", "deepspeed_config_file"), nested, level="error")
+    if document.kind == "llamafactory" and document.role not in ("export", "chat", "evaluate", "override", "script"):
+        yield from _registry(document, world)
+    if document.kind == "dataset_info":
+        yield from _data(document)
+    for command in document.commands:
+        yield from _commands(document, world, command)
+
+
+def _is_path(named: str) -> bool:
+    return (
+        bool(named)
+        and "$" not in named
+        and "{" not in named
+        and "://" not in named
+        and "\n" not in named
+        and len(named) < 500
+    )
+
+
+def _missing(document: ConfigDocument, world: World, path: tuple[str, ...], named: str, level: str) -> Wrong:
+    folder = Path(named).parent
+    places = [p.parent for p in world.places(document, named) if p.parent.is_dir()]
+    near = nearest(
+        Path(named).name,
+        [f.name for place in places for f in sorted(place.iterdir())[:500] if f.suffix == Path(named).suffix],
+        cutoff=0.6,
+    )
+    better = (folder / near).as_posix() if near else None
+    return Wrong(
+        says=say("`{key}` names {file}, which is not there", key=".".join(path), file=named)
+        + (say("; nearest is {near}", near=near) if near else ""),
+        at=path,
+        instead=document.shown(path[-1], better) if better else say("write the file, or correct the path"),
+        edits=(set_to(*path, value=better),) if better else (),
+        level="error" if level == "error" else "warning",
+    )
+
+
+def _registry(document: ConfigDocument, world: World) -> Iterator[Wrong]:
+    """LLaMA-Factory looks for `dataset_info.json` in `dataset_dir`, `data` by default."""
+    if not (datasets(document) or datasets(document, "eval_dataset")) or document.path is None:
+        return
+    folder = world.dataset_folder(document)
+    if folder == "ONLINE" or folder.startswith("REMOTE:") or not _is_path(folder):
+        return
+    path, _ = world.registry(document)
+    if path is None:
+        default = "dataset_dir" not in document.settings or folder in ("data", "./data", "data/")
+        key = (
+            "dataset_dir"
+            if "dataset_dir" in document.settings
+            else "dataset"
+            if "dataset" in document.settings
+            else "eval_dataset"
+        )
+        yield Wrong(
+            says=say("{folder}/dataset_info.json is not there", folder=folder.rstrip("/"))
+            + (say(": it must lie in the folder that training starts from") if default else ""),
+            at=(key,),
+            instead=say("`dataset_dir`: the folder that holds dataset_info.json"),
+            level="note" if default else "error",
+        )
+
+
+def _data(document: ConfigDocument) -> Iterator[Wrong]:
+    for name, entry in document.settings.items():
+        file = entry.get("file_name") if isinstance(entry, dict) else None
+        if (
+            not isinstance(file, str)
+            or document.path is None
+            or not _is_path(file)
+            or (document.path.parent / file).exists()
+        ):
+            continue
+        near = nearest(
+            Path(file).name, [f.name for f in sorted(document.path.parent.iterdir())[:1000] if f.is_file()], cutoff=0.7
+        )
+        yield Wrong(
+            says=say("`{name}` names {file}, which is not in this folder", name=name, file=file) + (say("; nearest is {near}", near=near) if near else ""),
+            at=(name, "file_name"), instead=f'"file_name": "{near}"' if near else say("a file beside dataset_info.json"),
+            edits=(set_to(name, "file_name", value=near),) if near else (), level="warning",
+        )  # fmt: skip
+
+
+def _commands(document: ConfigDocument, world: World, command: object) -> Iterator[Wrong]:
+    """The config that a command is given. Scripts run elsewhere too: only a folder that exists can prove a file missing."""
+    from papertrain.configs.checking.shell import Command
+
+    assert isinstance(command, Command)
+    if command.program not in ("llamafactory-cli", "lmf", "axolotl", "trl") or document.path is None:
+        return
+    named = [(w.text, w.line) for w in command.positional if w.text.endswith((".yaml", ".yml", ".json"))]
+    named += [
+        (str(a.value), a.line)
+        for a in command.arguments
+        if a.name in ("config", "deepspeed") and isinstance(a.value, str)
+    ]
+    for file, line in named:
+        if _is_path(file) and world.place(document, file) is None:
+            yield Wrong(says=say("{program} is given {file}, which is not there from here", program=command.program, file=file), line=line,
+                        instead=say("start it in the folder that the path is written for, or correct the path"), level="note")  # fmt: skip
+
+
+RULE = Rule(
+    id="TR307",
+    name="missing-file",
+    level="error",
+    status="stable",
+    check=check,
+    applies="llamafactory trl axolotl trainer accelerate dataset_info command slurm",
+    what="A config names a file that does not exist.",
+    why="The run stops when it gets there, which for a DeepSpeed file is before, and for a data set after the model is loaded.",
+    known_problems="Paths are looked for in the working folder, beside the config and one folder above it; a path for another machine looks missing.",
+    source=Source(kind="rule", ref="a file that is opened must exist"),
+    fires="== sft.yaml\nstage: sft\ntemplate: qwen\nfinetuning_type: lora\ndeepspeed: ds_z3.json\n",
+    quiet='== sft.yaml\nstage: sft\ntemplate: qwen\nfinetuning_type: lora\ndeepspeed: ds_z2.json\n== ds_z2.json\n{"train_micro_batch_size_per_gpu": "auto", "zero_optimization": {"stage": 2}}\n',
+)

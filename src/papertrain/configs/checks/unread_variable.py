@@ -1,0 +1,107 @@
+"""A variable that the launcher does not read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from papertrain.configs.checking.document import ConfigDocument, Wrong, swap
+from papertrain.configs.checking.shell import Command
+from papertrain.configs.checking.world import World
+from papertrain.configs.checks._launch import DISTRIBUTED, LLAMAFACTORY, LLAMAFACTORY_READS, MEANT, commands
+from papertrain.core.errors import nearest
+from papertrain.core.findings import Rule
+from papertrain.core.texts import say
+from papertrain.core.values import Source
+
+
+def check(document: ConfigDocument, world: World) -> Iterator[Wrong]:
+    seen: set[str] = set()
+    for command in commands(document):
+        if command.program not in LLAMAFACTORY:
+            continue
+        for name, (value, line) in command.env.items():
+            if name in LLAMAFACTORY_READS or name in seen or (meant := _meant(name, command)) is None:
+                continue
+            if _used(document, name):
+                continue
+            seen.add(name)
+            yield _wrong(name, meant, value, line, command)
+    yield from _not_exported(document)
+
+
+def _meant(name: str, command: Command) -> str | None:
+    """The variable that was meant, for names that look like the launcher's; "" where there is none."""
+    if name in ("LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE"):
+        return "" if any(k in command.env for k in ("NNODES", "NPROC_PER_NODE", "MASTER_ADDR")) else None
+    if name in MEANT:
+        return MEANT[name]
+    if name in DISTRIBUTED:
+        return ""
+    near = nearest(
+        name, ("FORCE_TORCHRUN", "NNODES", "NODE_RANK", "NPROC_PER_NODE", "MASTER_ADDR", "MASTER_PORT"), cutoff=0.82
+    )
+    return near if near and near != name else None
+
+
+def _used(document: ConfigDocument, name: str) -> bool:
+    """Whether the script itself reads the variable (`--node_rank $RANK`)."""
+    return f"${name}" in document.text or f"${{{name}" in document.text
+
+
+def _wrong(name: str, meant: str, value: str, line: int, command: Command) -> Wrong:
+    if not meant:
+        return Wrong(says=say("`{name}` is not read by {program}: torchrun, which it starts, sets it for each process", name=name, program=command.program), line=line,
+                     instead=say("remove `{name}`", name=name), edits=(swap(line, f"{name}={value} ", ""),), level="warning")  # fmt: skip
+    if meant in command.env:
+        return Wrong(
+            says=say(
+                "`{name}` is not read by {program}, and `{meant}` is set already",
+                name=name,
+                program=command.program,
+                meant=meant,
+            ),
+            line=line,
+            instead=say("remove `{name}`", name=name),
+            level="warning",
+        )
+    both = say(" on this node, and another number on each other one") if meant == "NODE_RANK" else ""
+    return Wrong(says=say("`{name}` is not read by {program}: write `{meant}={value}`{both}", name=name, program=command.program, meant=meant, value=value, both=both), line=line,
+                 instead=f"{meant}={value}", edits=(swap(line, f"{name}=", f"{meant}="),))  # fmt: skip
+
+
+def _not_exported(document: ConfigDocument) -> Iterator[Wrong]:
+    """`NNODES=2` on its own line, without export, does not reach the program below it."""
+    if document.kind not in ("command", "slurm"):
+        return
+    for command in commands(document):
+        if command.program not in LLAMAFACTORY:
+            continue
+        for name in ("NNODES", "NODE_RANK", "NPROC_PER_NODE", "MASTER_ADDR", "MASTER_PORT", "FORCE_TORCHRUN"):
+            line = document.line(name) if document.kind == "command" else 0
+            if (
+                name in document.settings
+                and document.kind == "command"
+                and name not in command.env
+                and not _used(document, name)
+                and line
+            ):
+                yield Wrong(says=say("`{name}` is set and not exported: {program} does not see it", name=name, program=command.program), line=line, instead=f"export {name}={document.settings[name]}",
+                            edits=(swap(line, f"{name}=", f"export {name}="),))  # fmt: skip
+
+
+RULE = Rule(
+    id="TR402",
+    name="unread-variable",
+    level="error",
+    status="stable",
+    check=check,
+    applies="command slurm environment",
+    what="An environment variable that looks like the launcher's and is read by nobody.",
+    why="Every node then starts as node 0, and all of them wait for the others until the timeout; nothing says why.",
+    source=Source(
+        kind="code",
+        ref="llamafactory 0.9.5 launcher.py: NNODES, NODE_RANK, NPROC_PER_NODE, MASTER_ADDR, MASTER_PORT, RDZV_ID, MIN_NNODES, MAX_NNODES, MAX_RESTARTS",
+    ),
+    fires="== run.sh\nFORCE_TORCHRUN=1 NNODES=2 RANK=0 MASTER_ADDR=10.0.0.5 MASTER_PORT=29501 llamafactory-cli train sft.yaml\n",
+    quiet="== run.sh\nFORCE_TORCHRUN=1 NNODES=2 NODE_RANK=0 MASTER_ADDR=10.0.0.5 MASTER_PORT=29501 llamafactory-cli train sft.yaml\n",
+)
