@@ -11,10 +11,12 @@ from papertrain.core.models import Compute
 from papertrain.core.training import Alternative
 from papertrain.core.units import show_bytes
 from papertrain.core.values import Effect
+from papertrain.facts.load import gpu
 from papertrain.plan.rulesets import ADAPTERS
-from papertrain.plan.search import Draft, Layout, Placed, evaluate, place, stages_with, timed
+from papertrain.plan.search import Draft, Layout, Placed, evaluate, place, shards, stages_with, timed
 
 NODE = 8
+OTHER_CARD = "a100-sxm-80gb"
 RANKS = {"yes": 0, "tight": 1, "unknown": 2, "no": 3}
 WORDS = {
     "zero_stage": "ZeRO-{}", "offload": "offload {}", "gradient_checkpointing": "checkpointing {}", "micro_batch_size": "micro-batch {}",
@@ -179,6 +181,8 @@ def cards(d: Draft, fixed: dict[str, Any], chosen: Placed) -> Iterator[Alternati
     """The smallest set of the same cards that would do: fewer where it fits, more where it does not."""
     n = smallest_cards(d, fixed, fewer=chosen.fits == "yes")
     if n is None:
+        if chosen.fits == "no" and d.compute.gpu.id != OTHER_CARD:
+            yield from other_cards(d, fixed, chosen)
         return
     gpus, p = n
     divides = d.global_batch % gpus == 0
@@ -189,9 +193,28 @@ def cards(d: Draft, fixed: dict[str, Any], chosen: Placed) -> Iterator[Alternati
     )  # fmt: skip
 
 
-def smallest_cards(d: Draft, fixed: dict[str, Any], fewer: bool) -> tuple[int, Placed] | None:
-    now = d.compute.gpus
-    if d.compute.gpu.id == "cpu":
+def other_cards(d: Draft, fixed: dict[str, Any], chosen: Placed) -> Iterator[Alternative]:
+    """Where no number of these cards would do: the smallest set of the card that most clusters have."""
+    here = structs.replace(d.compute, gpu=gpu(OTHER_CARD), gpus_per_node=1, nodes=1)
+    precision = "bf16" if d.precision == "fp32" else d.precision
+    n = smallest_cards(structs.replace(d, compute=here, precision=precision), {"offload": "none"}, fewer=False, least=1)
+    if n is not None:
+        gpus, p = n
+        changes = {"gpu": OTHER_CARD, "gpus": gpus, **differences(chosen.layout, p.layout)}
+        what = f"{gpus} × {here.gpu.label}"
+        yield Alternative(
+            what=what,
+            fits=p.fits,
+            effect="execution",
+            changes=changes,
+            step_seconds=p.step_seconds,
+            device_bytes=p.memory.device_bytes.value,
+        )
+
+
+def smallest_cards(d: Draft, fixed: dict[str, Any], fewer: bool, least: int = 0) -> tuple[int, Placed] | None:
+    now = least - 1 if least else d.compute.gpus
+    if not shards(d.compute):
         return None
     free = {
         k: v for k, v in fixed.items() if k not in ("zero_stage", "micro_batch_size", "gradient_accumulation_steps")

@@ -229,7 +229,9 @@ def every_rule() -> Iterator[tuple[str, Rule]]:
 
 def rule(id: str, where: Path | None, method: str | None) -> Answer | None:
     """A rule by its id or its name; a failure class is the name of a rule of `diagnose`."""
-    found = next(((room, r) for room, r in every_rule() if id.lower() in (r.id.lower(), r.name.lower())), None)
+    named = [(room, r) for room, r in every_rule() if id.lower() in (r.id.lower(), r.name.lower())]
+    # A failure class may bear the name of the check that would have prevented it: the class is what a log names.
+    found = next((x for x in named if x[0] == "diagnose"), named[0] if named else None)
     if found is None:
         return None
     room, r = found
@@ -434,4 +436,4 @@ def every_id(where: Path | None, method: str | None) -> list[str]:
     found = ["recipes", *SETTABLE, *gpu_ids()]
     for _, r in every_rule():
         found += [r.id, r.name]
-    return found
+    return list(dict.fromkeys(found))

@@ -60,11 +60,12 @@ def rows() -> list[Recipe]:
 
     cards = [*(g for g in FIRST if g in gpu_ids()), *(g for g in gpu_ids() if g not in FIRST)]
     models = [Given(size=size, model=find_model(name)) for size, name in SIZES]
-    return [
-        row(m, Compute(gpu=gpu(id), gpus_per_node=CARDS[m.size], host_memory_bytes=HOST))
-        for id in cards
-        for m in models
-    ]
+    return [row(m, node(gpu(id), m.size)) for id in cards for m in models]
+
+
+def node(card: Gpu, size: str) -> Compute:
+    """One card for 7 B and 13 B, a node of eight for 70 B; an Apple machine is one device."""
+    return Compute(gpu=card, gpus_per_node=1 if card.vendor == "apple" else CARDS[size], host_memory_bytes=HOST)
 
 
 def row(m: Given, compute: Compute) -> Recipe:
