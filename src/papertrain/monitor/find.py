@@ -35,6 +35,8 @@ def all_readers() -> dict[str, Reader]:
 
 def recognise(path: Path) -> Reader | None:
     """The reader that is surest about the file, or None."""
+    if path.is_dir():
+        return next((r for r in all_readers().values() if r.kind == "whole" and r.sniff(b"", path) > 0), None)
     head = sample(path)
     best, found = 0.0, None
     binary = looks_binary(head)
@@ -118,6 +120,8 @@ def candidates(folder: Path) -> Iterator[Path]:
 
 def logs_in(folder: Path) -> list[tuple[Path, Reader]]:
     """Every log of a run folder with its reader; the newest checkpoint's state where there is no better."""
+    if (own := recognise(folder)) is not None:
+        return [(folder, own)]
     found = [(p, r) for p in candidates(folder) if os.access(p, os.R_OK) and (r := recognise_safely(p)) is not None]
     if not any(r.id == "hf_trainer_state" for _, r in found):
         states = sorted(folder.glob("checkpoint-*/trainer_state.json"), key=lambda p: p.stat().st_mtime)
@@ -127,8 +131,6 @@ def logs_in(folder: Path) -> list[tuple[Path, Reader]]:
 
 def recognise_safely(path: Path) -> Reader | None:
     try:
-        if path.is_dir():
-            return next((r for r in all_readers().values() if r.kind == "whole" and r.sniff(b"", path) > 0), None)
         return recognise(path)
     except OSError:
         return None

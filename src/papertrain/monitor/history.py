@@ -280,3 +280,4 @@ class History:
 
 
 TELEMETRY = frozenset(("nvidia_smi", "nvidia_dmon", "npu_smi", "rocm_smi", "dcgmi"))
+"""Readers of counters: their rows are no steps of the run."""

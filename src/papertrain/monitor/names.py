@@ -41,7 +41,7 @@ PATTERNS: tuple[tuple[str, str], ...] = (
     (r"^throughput_per_gpu.*$", "tflops"),
     (r"^(step_time|step_seconds|time_per_step|elapsed_time_per_iteration_\(s\)|sec_per_step|step_time_s|iter_time|train/step_time|batch_time)$", "step_seconds"),
     (r"^(step_time_ms|elapsed_time_per_iteration_\(ms\)|step_avg|time_ms|dt_ms)$", "step_ms"),
-    (r"^(system/)?gpu\.\d+\.gpu$|^(gpu_util(ization)?|utilization\.gpu|gpu_utilization|gpu_use|sm_util)(/\d+|_\d+)?$", "gpu_utilization"),
+    (r"^(system/)?gpu\.\d+\.gpu$|^(gpu_util(ization)?|utilization\.gpu|gpu_utilization|gpu_use|sm_util)([/_][\w-]+)?$", "gpu_utilization"),
     (r"^(peak_memory_(reserved|active|alloc(ated)?)|memory_gib|memory_mib|vram_(reserved|allocated)|memory/(device_reserved|max_(active|allocated)).*|memory_allocated_gb|max_memory_allocated_gb|gpu_memory.*|max_mem.*)$", "gpu_memory"),
     (r"^lr[-_/].*$|^learning_rate[/_-].*$|^lr/pg\d+$|^train/lr$|^train_lr$|^optimizer/lr.*$|^params/lr.*$", "learning_rate"),
     (r"^(train[/_])?(grad(ient)?[_/]?norm|total_grad_norm|gradients?/norm|global_norm|grad_2\.0_norm_total|grad_norm/total)$", "grad_norm"),

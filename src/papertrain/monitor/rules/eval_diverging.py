@@ -40,23 +40,23 @@ def judge(run: History, c: Curve) -> Verdict | None:
     if rise < 0.05 or now - best < 0.01 or above < 0.8 or now - smooth < 1.5 * noise or now < 1.03 * smooth:
         return None
     i, step = first + best_at, c.steps[first + best_at]
-    if not falling(run, step):
+    if not falling(run, step, 1.02 if rise > 0.1 else 0.99):
         return None
     better = metric_better(run, step)
     # Confidence grows as a model fits: the loss may rise while the accuracy stays; only a collapse or a doubling is beyond that.
-    strong = (rise >= 1.0 or (rise >= 0.5 and better is False)) and len(later) >= 3
+    strong = (rise >= 1.0 or (rise >= 0.5 and better is not True)) and len(later) >= 3
     says = say("{name} has risen by {percent:.0f} % since its best {best} at step {step}, while the training loss falls", name=c.raw, percent=100 * rise, best=show(best), step=step)
     return verdict(RULE.id, "eval_loss", "critical" if strong else "warning", says, c, [i + 1, i, -1], since=c.steps[i + 1], cls="overfit-too-many-epochs")
 
 
-def falling(run: History, step: int) -> bool:
-    """The training loss is not higher than it was at the best evaluation."""
+def falling(run: History, step: int, share: float) -> bool:
+    """The training loss is at most this share of what it was at the best evaluation."""
     c = run.loss
     if c is None or len(c) < 3:
         return True
     before = [v for s, v in zip(c.steps, c.values) if s <= step][-9:]
     late = c.values[-9:]
-    return not before or median(late) <= median(before) * 1.02
+    return not before or median(late) <= median(before) * share
 
 
 def metric_better(run: History, step: int) -> bool | None:

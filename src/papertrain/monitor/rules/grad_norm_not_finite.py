@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from math import isfinite
 
 from papertrain.core.findings import Rule
 from papertrain.core.texts import say
@@ -26,9 +25,8 @@ def check(run: History) -> Iterator[Verdict]:
     n_late = max(1, n - min(20, n // 4))
     # fp16 skips its first steps, and one step each time its scale grows: isolated, finite at once afterwards.
     strong = last >= 3 or len(odd) == n >= 2 or row[1] >= 5 or (len(late) > 0.05 * n_late and len(late) >= 5)
-    if not strong and len(late) <= max(1, 0.02 * n) and row[1] <= 1 and last <= 1:
-        return
-    if not strong and not late:
+    isolated = row[1] <= 1 and last <= 1 and len(late) <= max(3, 0.05 * n)
+    if not strong and (isolated or not late):
         return
     first = n - last if last >= 3 else (late or odd)[0] if row[1] < 5 else row[0]
     says = say("gradient norm is {value} at step {step}, {n} of {rows} rows in all", value=show(c.values[first]), step=c.steps[first], n=len(odd), rows=n)
@@ -56,17 +54,13 @@ def longest(odd: list[int]) -> tuple[int, int]:
     return best
 
 
-def finite_after(values: list[float], i: int) -> bool:
-    return any(isfinite(v) for v in values[i + 1 : i + 3])
-
-
 RULE = Rule(
     id="TR113",
     name="grad-norm-not-finite",
     level="critical",
     check=check,
     what="The gradient norm is NaN or infinite. Critical: the last three rows, five in a row, more than 5 % of the rows after start-up, or all. "
-    "Warning: more often than 2 %. Isolated ones are normal.",
+    "Warning: two or more in a row. Isolated ones, up to 5 % of the rows, are normal.",
     why="It is the earliest honest sign of NaN: the loss follows one step later, or is hidden.",
     known_problems="In fp16 the first steps overflow while the loss scale settles, and single steps do so each time it grows: they are skipped on purpose.",
     source=PROPOSAL,

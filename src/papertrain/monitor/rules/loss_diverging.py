@@ -49,6 +49,11 @@ def above_best(run: History, c: Curve) -> Verdict | None:
     noise = max(sigma(y[max(0, best_at - 2 * w) : best_at + 1]), sigma(y[-3 * w :]), 0.002 * abs(now))
     tail = quantile([v - a for v, a in zip(y[w:], m[w - 1 :])], 0.98) if n > 2 * w else 0.0
     error = 6 * 1.25 * noise / sqrt(w)
+    head = median(y[:3])
+    if min(late) > 1.5 * head and min(late) > head + 0.5:
+        first = next(i for i in range(n) if y[i] > 1.5 * head)
+        says = say("loss rose from {low} to {high} since step {step} and stays there", low=show(head), high=show(now), step=c.steps[first])
+        return verdict(RULE.id, "train_loss", "critical", says, c, [first, first - 1, -1], cls=cause(run))
     if best_at > n - w // 2 or rise <= error or rise <= 0:
         return None
     onset = max(i for i in range(best_at, n) if m[i] <= best + max(error / 2, 0.2 * rise))
@@ -63,7 +68,7 @@ def above_best(run: History, c: Curve) -> Verdict | None:
         says = say("loss rose from {low} to {high} since step {step}", low=show(best), high=show(now), step=c.steps[onset])
         return verdict(RULE.id, "train_loss", "critical", says, c, [onset, best_at, -1], cls=cause(run))
     small = rise <= 0.15 * gain or rise <= 0.02 * abs(best) or rise <= 0.01
-    if small or same_epoch(c, onset) or not lasting(m, onset, best, rise, w):
+    if small or same_epoch(c, onset) or not lasting(m, best, rise, w):
         return None
     says = say("loss creeps up since step {step}: {low} to {high}", low=show(best), high=show(now), step=c.steps[onset])
     return verdict(RULE.id, "train_loss", "warning", says, c, [onset, best_at, -1], cls=cause(run))
@@ -82,10 +87,9 @@ def same_epoch(c: Curve, onset: int) -> bool:
     return c.epochs[-1] > 1 and c.epochs[-1] - c.epochs[onset] < 1
 
 
-def lasting(m: list[float], onset: int, best: float, rise: float, w: int) -> bool:
-    """The level has stayed up for more than one window."""
-    late = m[onset + w :]
-    return len(late) >= w // 2 and min(late) > best + 0.3 * rise
+def lasting(m: list[float], best: float, rise: float, w: int) -> bool:
+    """The level has stood in the upper half of the rise for a whole window."""
+    return min(m[-w:]) > best + 0.4 * rise
 
 
 def cause(run: History) -> str:

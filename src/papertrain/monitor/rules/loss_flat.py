@@ -54,8 +54,8 @@ def flat(run: History, c: Curve) -> Verdict | None:
 
 
 def chance(level: float) -> int:
-    """C where the level is within 0.7 % of ln C, C from 2 to 20; else 0. Only ever used for a curve that is flat anyway."""
-    return next((k for k in range(2, 21) if abs(level - log(k)) < 0.007 * log(k)), 0)
+    """C where the level is within 0.7 % of ln C, C from 2 to 6; else 0. Only ever used for a curve that is flat anyway."""
+    return next((k for k in range(2, 7) if abs(level - log(k)) < 0.007 * log(k)), 0)
 
 
 RULE = Rule(

@@ -89,6 +89,6 @@ RULE = Rule(
     "cannot show small gains. Where the data cannot exclude an improvement, nothing is said.",
     source=PROPOSAL,
     status="stable",
-    fires="\n".join(f"step={i} loss={1.2 + max(0, 60 - i) * 0.02 + 0.002 * (i * 7 % 11 - 5):.4f}" for i in range(1, 301)),
-    quiet="\n".join(f"step={i} loss={1.0 + 3 / (1 + i / 20) + 0.002 * (i * 7 % 11 - 5):.4f}" for i in range(1, 301)),
+    fires="\n".join(f"step={i} loss={1.2 + max(0, 60 - i) * 0.02 + 0.0002 * (i * 37 % 101 - 50):.4f}" for i in range(1, 301)),
+    quiet="\n".join(f"step={i} loss={1.0 + 3 / (1 + i / 20) + 0.0002 * (i * 37 % 101 - 50):.4f}" for i in range(1, 301)),
 )

@@ -75,6 +75,6 @@ RULE = Rule(
     known_problems="A healthy fp16 run skips one pair of steps each time the scale doubles (1.9 % in a run with a growth window of 100). Every rank "
     "prints its overflow: they are counted once a step.",
     source=PROPOSAL,
-    fires="\n".join(f"step={i} loss=2.7 loss_scale={65536 / 2 ** max(0, i - 30):g}" for i in range(1, 41)),
-    quiet="\n".join(f"step={i} loss=2.7 loss_scale={65536 / (2 if i % 15 == 0 else 1):g}" for i in range(1, 41)),
+    fires="\n".join(f"step={i} loss={2.9 - 0.01 * i:.2f} loss_scale={65536 / 2 ** max(0, i - 30):g}" for i in range(1, 41)),
+    quiet="\n".join(f"step={i} loss={2.9 - 0.01 * i:.2f} loss_scale={65536 / (2 if i % 15 == 0 else 1):g}" for i in range(1, 41)),
 )

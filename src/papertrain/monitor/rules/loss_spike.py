@@ -52,7 +52,7 @@ def spikes(run: History, c: Curve, begin: int, end: int, boundaries: list[int]) 
     i, stale, scale, tail = first, -1, 0.0, 0.0
     while i < n:
         if stale < 0 or i - stale >= max(1, w // 8):
-            past = y[max(0, i - w) : i]
+            past = y[max(0, i - max(w, 40)) : i]
             level = m[i - 1]
             scale = max(sigma(past), (0.05 if len(past) < 8 else 0.02) * abs(level), 0.01)
             tail = max(0.0, quantile(past, 0.98) - level) if len(past) >= 8 else max(0.0, max(past) - level)

@@ -37,6 +37,6 @@ RULE = Rule(
     why="Optimizer state, schedule or order of the data were not restored.",
     known_problems="Only resumes that write into the same log, with steps that go back, are seen.",
     source=PROPOSAL,
-    fires="\n".join(f"step={i} loss={2 - 0.01 * i:.3f}" for i in range(1, 61)) + "\n" + "\n".join(f"step={i} loss={2.6 - 0.01 * i:.3f}" for i in range(50, 70)),
+    fires="\n".join(f"step={i} loss={2 - 0.01 * i:.3f}" for i in range(1, 61)) + "\n" + "\n".join(f"step={i} loss={2.9 - 0.01 * i:.3f}" for i in range(50, 70)),
     quiet="\n".join(f"step={i} loss={2 - 0.01 * i:.3f}" for i in range(1, 61)) + "\n" + "\n".join(f"step={i} loss={2 - 0.01 * i:.3f}" for i in range(50, 70)),
 )

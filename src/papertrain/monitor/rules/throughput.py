@@ -38,11 +38,12 @@ def check(run: History) -> Iterator[Verdict]:
         return
     c = c.tail(min(5, len(c) // 4))
     y = c.values
-    usual = median(y[: min(100, max(3, len(y) // 2))])
+    first = y[: min(100, max(3, len(y) // 2))]
+    usual = median(first)
     late = y[-POINTS:]
     now = median(late)
     name = "throughput"
-    if len(y) < 3 * POINTS or quantile(late, 0.9) >= 0.85 * usual or quantile(y[:100], 0.1) < 0.6 * usual:
+    if len(y) < 3 * POINTS or quantile(late, 0.9) >= 0.85 * usual or quantile(first, 0.1) < 0.6 * usual:
         yield Verdict(rule=RULE.id, signal=name, level="normal", says=say("steady: {now} ({name})", now=show(median(y[-POINTS:])), name=c.raw), seen=(c.at(len(c) - 1),))
         return
     begin = next(i for i in range(len(y)) if all(v < 0.9 * usual for v in y[i : i + POINTS]))
