@@ -1,0 +1,121 @@
+"""The decision as diagnoses with ids, fixes and proofs; and as a person reads it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from papertrain.core.findings import Diagnosis, Fix, LogLine, RuledOut
+from papertrain.core.texts import say
+from papertrain.core.values import plain
+from papertrain.diagnose import patches
+from papertrain.diagnose.case import Case
+from papertrain.diagnose.decide import Answer
+from papertrain.diagnose.rule import Match
+
+FIRST = {
+    "crash": "out of memory, then communication, shape and dtype, environment, data, checkpoint",
+    "training": "not-a-number, then divergence, spikes, no learning, overfitting",
+    "result": "data loading, then model initialisation, then training time",
+}
+FALL_BACK = {
+    "crash": "reduce the batch size, gradient checkpointing, DeepSpeed ZeRO",
+    "training": "reduce the learning rate, check the data for NaN, reduce the LoRA rank",
+    "result": "check data loading, verify model initialisation, increase training time",
+}
+
+
+def diagnoses(answer: Answer, case: Case, work: str = "") -> list[Diagnosis]:
+    """Best first; benign ones stand alone."""
+    chosen = answer.matches or answer.benign
+    return [one(m, f"D{i}", case, answer, work) for i, m in enumerate(chosen, 1)]
+
+
+def one(m: Match, id: str, case: Case, answer: Answer, work: str) -> Diagnosis:
+    rule = m.rule
+    rivals = tuple(
+        RuledOut(
+            cls=o.rule.name,
+            because=say(
+                "less likely here ({confidence}): {title}", confidence=f"{o.confidence:.2f}", title=o.rule.what.lower()
+            ),
+        )
+        for o in answer.matches
+        if o is not m and o.confidence < m.confidence and o.rule.name not in {r.cls for r in m.ruled_out}
+    )[:2]
+    return Diagnosis(
+        id=id, cls=rule.name, branch=rule.branch, title=m.title or rule.what, cause=m.cause or rule.why, confidence=round(m.confidence, 2),
+        benign=rule.benign, evidence=m.evidence, ruled_out=(*m.ruled_out[:4], *rivals), next_check="" if rule.benign else m.next_check or rule.next_check,
+        fixes=() if rule.benign else tuple(fixes(m, id, case, work)),
+    )  # fmt: skip
+
+
+def fixes(m: Match, id: str, case: Case, work: str) -> list[Fix]:
+    """Execution first, the rule's order otherwise; a change that makes no sense here is left out."""
+    remedies = m.remedies if m.remedies is not None else m.rule.fixes
+    out: list[Fix] = []
+    for remedy in sorted(remedies, key=lambda r: r.effect == "experiment"):
+        found = patches.build(remedy, f"{id}.F{len(out) + 1}", case, work)
+        if found is not None:
+            out.append(found)
+    return out
+
+
+def as_json(d: Diagnosis) -> dict[str, Any]:
+    """The contract's names: `class`, and `key` for a changed setting."""
+    return {
+        "id": d.id, "class": d.cls, "benign": d.benign, "branch": d.branch, "title": d.title, "cause": d.cause, "confidence": d.confidence,
+        "evidence": [plain(e) for e in d.evidence], "ruled_out": [{"class": r.cls, "because": r.because} for r in d.ruled_out],
+        "next_check": d.next_check, "fixes": [fix_json(f) for f in d.fixes],
+    }  # fmt: skip
+
+
+def fix_json(f: Fix) -> dict[str, Any]:
+    return {
+        "id": f.id, "title": f.title, "effect": f.effect, "patch": f.patch, "edits": [{"file": e.file, "key": e.knob, "old": e.old, "new": e.new} for e in f.edits],
+        "commands": list(f.commands), "proof": f.proof, "applies_to": [plain(a) for a in f.applies_to],
+    }  # fmt: skip
+
+
+def branch_says(branch: str, d: Diagnosis) -> str:
+    """The branch of the method's decision tree, and why the evidence may lead elsewhere than its first fixes."""
+    return say(
+        "branch {branch}: {order}; the method's first fixes there: {fixes}",
+        branch=branch,
+        order=FIRST[branch],
+        fixes=FALL_BACK[branch],
+    )
+
+
+def place(line: LogLine) -> str:
+    name = Path(line.file).name
+    return f"{name}:{line.line}" if line.line else name
+
+
+def body(found: Sequence[Diagnosis], most: int = 3) -> str:
+    """Because, not, next: aligned, at most 100 columns."""
+    out: list[str] = []
+    for d in found[:most]:
+        if len(found) > 1:
+            out.append(f"{d.id}  {d.cls}  {d.confidence:.2f}  {d.title}")
+        for i, e in enumerate(d.evidence[:3]):
+            out.append(f"  {'because' if i == 0 else '':8}  {_fit(e.text, 66):66}  {place(e)}")
+        ruled = list(dict.fromkeys(f"{r.cls} ({r.because})" for r in d.ruled_out))[:3]
+        for i, text in enumerate(ruled):
+            out.append(f"  {'not' if i == 0 else '':8}  {_fit(text, 88)}")
+        if d.next_check:
+            out.append(f"  {'check':8}  {_fit(d.next_check, 120)}")
+    return "\n".join(out)
+
+
+def _fit(text: str, width: int) -> str:
+    return text if len(text) <= width else text[: width - 1] + "…"
+
+
+def fix_lines(f: Fix) -> str:
+    """The changed lines of a fix, or what to type."""
+    marks = [x for x in (f.patch or "").splitlines() if x[:1] in "+-" and x[:3] not in ("+++", "---")]
+    if marks:
+        return "\n".join(marks)
+    return "\n".join([*(f"{e.knob}: {e.old} -> {e.new}" for e in f.edits), *f.commands][:4])

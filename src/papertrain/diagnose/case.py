@@ -1,0 +1,115 @@
+"""Everything that is known about one failure: what rules look at."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+from papertrain.core.findings import LogLine, Signal
+from papertrain.diagnose import facts as facts_of
+from papertrain.diagnose.configs import Config
+from papertrain.diagnose.log import LogFile
+from papertrain.diagnose.metrics import Row, rows, signal_rows
+from papertrain.diagnose.rule import sig
+from papertrain.diagnose.trace import Exc, exceptions, first_cause
+
+
+class Case:
+    """Logs, configs, plan and versions of one run. Everything derived is computed once, when a rule first asks."""
+
+    def __init__(self, logs: Sequence[LogFile], configs: Sequence[Config] = (), plan: Any = None,
+                 versions: Mapping[str, str] | None = None, signals: Sequence[Signal] = ()) -> None:  # fmt: skip
+        self.logs, self.configs, self.plan, self.signals = list(logs), list(configs), plan, list(signals)
+        self.versions = dict(versions or {})
+        self.memo: dict[str, Any] = {}
+        self._found: dict[str, list[LogLine]] = {}
+
+    def find(self, *signatures: str) -> list[LogLine]:
+        """The lines that match any of these, in the order of the signatures, then of the logs."""
+        out: list[LogLine] = []
+        for text in signatures:
+            if text not in self._found:
+                self._found[text] = self._find(text)
+            out += self._found[text]
+        return out
+
+    def _find(self, text: str) -> list[LogLine]:
+        s = sig(text)
+        out: list[LogLine] = []
+        for log in self.logs:
+            for i in log.having(s.literal):
+                if s.pattern is None or s.pattern.search(log.lines[i].text) or s.pattern.search(log.joined(i)):
+                    out.append(log.quote(i))
+                    if len(out) >= 20:
+                        return out
+        return out
+
+    def count(self, literal: str) -> int:
+        return sum(log.count(literal) for log in self.logs)
+
+    def search(self, pattern: str, literal: str) -> re.Match[str] | None:
+        """The first match of a pattern on the lines that hold a literal."""
+        compiled = re.compile(pattern)
+        for log in self.logs:
+            for i in log.having(literal):
+                if m := compiled.search(log.joined(i)):
+                    return m
+        return None
+
+    @cached_property
+    def exceptions(self) -> list[Exc]:
+        return [e for log in self.logs for e in exceptions(log)]
+
+    @cached_property
+    def root(self) -> Exc | None:
+        """The exception that the others follow from."""
+        firsts = [e for log in self.logs if (e := first_cause([x for x in self.exceptions if x.file == log.name]))]
+        return firsts[0] if firsts else None
+
+    @cached_property
+    def rows(self) -> list[Row]:
+        return [r for log in self.logs for r in rows(log)] + signal_rows(self.signals)
+
+    @cached_property
+    def facts(self) -> facts_of.Facts:
+        found = facts_of.Facts()
+        for package, version in self.versions.items():
+            found.put(
+                "version:" + package.replace("-", "_"),
+                version,
+                LogLine(file="", line=0, text=f"{package} {version}"),
+                4,
+            )
+        for log in self.logs:
+            head = log.lines[:3000] + (log.lines[-300:] if len(log.lines) > 3000 else [])
+            facts_of.from_text(found, ((x.no, x.text) for x in head), log.name, 0)
+        for config in self.configs:
+            config.tell(found)
+        if self.plan is not None:
+            facts_of.from_plan(found, self.plan, "plan.json")
+        return found
+
+    def series(self, name: str) -> list[tuple[Row, float]]:
+        return [(r, r.values[name]) for r in self.rows if name in r.values]
+
+    def values(self, name: str) -> list[float]:
+        return [v for _, v in self.series(name)]
+
+    @cached_property
+    def curve(self) -> list[tuple[Row, float]]:
+        """Finite training losses in order."""
+        return [(r, v) for r, v in self.series("loss") if math.isfinite(v)]
+
+    @cached_property
+    def rl(self) -> bool:
+        """Preference or reward training, whose loss is not judged like a likelihood."""
+        keys = {k for r in self.rows[:200] for k in r.values}
+        return any(k.startswith(("reward", "rewards/", "kl", "objective/", "act_loss", "logps/")) for k in keys)
+
+    @cached_property
+    def text(self) -> str:
+        """The kept text of all logs, at most some megabytes: for the few rules that read prose."""
+        return "\n".join(x.text for log in self.logs for x in log.lines[:20000])[: 4 << 20]

@@ -1,0 +1,193 @@
+"""From many matches to one ordered answer: consequences step back behind their cause, benign lines behind failures."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+
+from msgspec.structs import replace
+
+from papertrain.core.findings import LogLine, RuledOut
+from papertrain.core.values import Value
+from papertrain.diagnose.case import Case
+from papertrain.diagnose.rule import Cause, Match, unique
+from papertrain.diagnose.shapes import non_finite
+
+LEAST = 0.25
+"""Below this a class is no answer."""
+
+GENERIC = (
+    "Traceback (most recent call last", "Error: ", "Error(", "Exception: ", "FATAL", "fatal error", "Segmentation fault", "core dumped", "Aborted",
+    "exitcode", "exit code", "CANCELLED", "slurmstepd: error", "Killed", "Signal 9", "terminate called", "': nan", "\": NaN", ": nan", "=nan", "'nan'",
+    "'loss': 0.0,", "'loss': '0'", "\"loss\": 0.0,", "DUE TO TIME LIMIT", "错误", "失败", "During handling of the above", "lm loss", "train_runtime",
+    "ERROR", "panic", "[F ", "Floating point exception", "Bus error", "timed out", "Timeout", "Caught signal", "returned non-zero exit",
+)  # fmt: skip
+
+
+class Answer(Value, frozen=True, kw_only=True):
+    """What the rules say. `failed` is the reason to believe that something went wrong, '' for a healthy log."""
+
+    matches: tuple[Match, ...]
+    benign: tuple[Match, ...]
+    failed: str
+    suspicious: tuple[LogLine, ...]
+    healthy: str
+
+
+@lru_cache
+def rules() -> dict[str, Cause]:
+    """Every class by its name."""
+    from papertrain.core.discover import discover
+    from papertrain.diagnose import rules as package
+
+    return {r.name: r for r in discover(package, "RULE").values()}
+
+
+@lru_cache
+def literals() -> tuple[str, ...]:
+    """Everything that the one pass looks for."""
+    return tuple(dict.fromkeys([*(x for r in rules().values() for x in r.literals() if x), *GENERIC]))
+
+
+def decide(case: Case) -> Answer:
+    """All candidates, best first."""
+    every = [m for r in rules().values() if (m := r.match(case))]
+    bad = [placed(m, case) for m in every if not m.rule.benign]
+    bad = stepped_back(bad)
+    bad = shared_out([m for m in bad if m.confidence >= LEAST])
+    benign = tuple(sorted((m for m in every if m.rule.benign), key=lambda m: -m.confidence))
+    failed = signs(case)
+    return Answer(
+        matches=tuple(bad),
+        benign=benign if not bad else (),
+        failed=failed,
+        suspicious=tuple(suspicious(case)) if failed and not bad else (),
+        healthy="" if failed or bad else healthy(case),
+    )
+
+
+def placed(m: Match, case: Case) -> Match:
+    """A line that belongs to the first exception weighs more than one that follows from it."""
+    root = case.root
+    if m.rule.early or m.rule.branch != "crash" or root is None or not m.evidence:
+        return m
+    log = next((x for x in case.logs if x.name == root.file), None)
+    if log is None or m.at[0] != root.file:
+        return m
+    first, last = log.lines[root.first].no, root.line + 12
+    later = [e for e in case.exceptions if e.file == root.file and e.line > last]
+    inside_later = any(log.lines[e.first].no <= m.at[1] <= e.line for e in later)
+    if inside_later and not first <= m.at[1] <= last:
+        return replace(m, confidence=0.6 * m.confidence)
+    return m
+
+
+def stepped_back(found: list[Match]) -> list[Match]:
+    """Classes that another class explains away leave, and are named among what was ruled out."""
+    names = {m.rule.name: m for m in found}
+    out: list[Match] = []
+    gone: dict[str, list[RuledOut]] = {}
+    for m in found:
+        over = [names[y] for y in m.rule.yields if y in names and names[y].confidence >= 0.6 * m.confidence]
+        if over:
+            gone.setdefault(over[0].rule.name, []).append(
+                RuledOut(cls=m.rule.name, because=f"follows from {over[0].rule.name}, which stands in the log as well")
+            )
+        else:
+            out.append(m)
+    return [replace(m, ruled_out=(*m.ruled_out, *gone.get(m.rule.name, ()))) for m in out]
+
+
+def shared_out(found: list[Match]) -> list[Match]:
+    """Best first; a class that competes for the same lines cannot be likelier than what the better ones leave."""
+    ordered = sorted(found, key=lambda m: (-m.confidence, m.at[1]))
+    left: dict[tuple[str, int], float] = {}
+    out: list[Match] = []
+    for m in ordered:
+        share = min(m.confidence, left.get(m.at, 1.0))
+        left[m.at] = min(left.get(m.at, 1.0), 1.0 - share) if m.at not in left else left[m.at] - share
+        if share >= min(LEAST, 0.12) and len(out) < 6:
+            out.append(replace(m, confidence=round(min(0.97, share), 2)))
+    return sorted(out, key=lambda m: -m.confidence)
+
+
+_EXIT = re.compile(r"(?:exit ?code|exitcode|returned non-zero exit status|exit status)\s*[:=]?\s*\(?(-?\d+)", re.I)
+_FATAL = re.compile(
+    r"^(?:E\s+)?(?:[\w.]+\.)?[A-Z]\w*(?:Error|Exception)(?:$|[:(])|Segmentation fault|core dumped|^Aborted|^Killed$|terminate called|\bFATAL\b|slurmstepd: error|"
+    r"Bus error|Floating point exception|CANCELLED AT|DUE TO TIME LIMIT|Caught signal|panic:"
+)  # fmt: skip
+
+
+def signs(case: Case) -> str:
+    """Why one must think that the run failed, or ''."""
+    if (root := case.root) is not None and not _handled(case, root.line):
+        return f"{root.type} in {root.file}:{root.line}"
+    for e in case.exceptions:
+        if not _handled(case, e.line):
+            return f"{e.type} in {e.file}:{e.line}"
+    for log in case.logs:
+        for i in {i for g in GENERIC for i in log.at.get(g, ())[:60]}:
+            text = log.lines[i].text
+            if _FATAL.search(text) or ((m := _EXIT.search(text)) and m[1] != "0"):
+                return f"{log.name}:{log.lines[i].no}: {text.strip()[:80]}"
+    if broken := non_finite(case):
+        return f"the numbers stop being finite at {broken.row.file}:{broken.row.line}"
+    return ""
+
+
+def _handled(case: Case, line: int) -> bool:
+    """An exception long before a run that then went on to its end was caught by somebody."""
+    after = [r for r in case.rows if r.line > line]
+    ended = any("train_runtime" in r.values for r in after)
+    return ended or (len(after) >= 50 and not case.find("ChildFailedError", "exitcode", "Killed"))
+
+
+def suspicious(case: Case) -> Iterable[LogLine]:
+    """The three lines to look at first: the first exception, its deepest own frame, the first line that says error."""
+    seen: list[LogLine] = []
+    if case.root is not None:
+        seen.append(case.root.quote())
+    seen += [e.quote() for e in case.exceptions[:3]]
+    broken = non_finite(case)
+    if broken:
+        seen.append(broken.row.quote())
+    for log in case.logs:
+        order = (
+            "FATAL",
+            "Segmentation fault",
+            "terminate called",
+            "Killed",
+            "exitcode",
+            "Error: ",
+            "Exception: ",
+            "ERROR",
+            "timed out",
+            "错误",
+            "失败",
+        )
+        seen += [log.quote(i) for g in order for i in log.at.get(g, ())[:1]]
+        if log.lines:
+            seen.append(log.quote(len(log.lines) - 1))
+    return unique(seen, 3)
+
+
+def healthy(case: Case) -> str:
+    """What speaks for a healthy run, in one sentence of facts."""
+    losses = [v for _, v in case.curve]
+    ended = any("train_runtime" in r.values for r in case.rows)
+    parts = ["no exception, no kill and no time-out in the log"]
+    if losses:
+        first, last = losses[0], losses[-1]
+        parts.append(f"{len(losses):,} losses, all finite, from {first:.4g} to {last:.4g}")
+    norms = [v for v in case.values("grad_norm") if math.isfinite(v)]
+    if norms:
+        parts.append(f"gradient norm up to {max(norms):.3g}")
+    if ended:
+        parts.append("the end record of the run is there")
+    return "; ".join(parts)
+
+
+def first_line(lines: Sequence[LogLine]) -> LogLine | None:
+    return min(lines, key=lambda x: (x.file, x.line), default=None)

@@ -1,0 +1,36 @@
+"""From sources to a case: the pass over every log, then what lies beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import IO, Any
+
+from papertrain.core.findings import Signal
+from papertrain.diagnose.case import Case
+from papertrain.diagnose.configs import Config
+from papertrain.diagnose.decide import literals
+from papertrain.diagnose.log import LogFile
+from papertrain.diagnose.scan import scan
+from papertrain.diagnose.sources import Source, chunks
+
+
+def look(
+    sources: Sequence[Source],
+    *,
+    configs: Sequence[Config] = (),
+    plan: Any = None,
+    versions: Mapping[str, str] | None = None,
+    signals: Sequence[Signal] = (),
+    stdin: IO[bytes] | None = None,
+) -> Case:
+    """Read everything once. Raises PapertrainError for what cannot be read or is no text."""
+    words = literals()
+    logs = [LogFile(s.name, scan(chunks(s, stdin), words, s.name), words) for s in sources]
+    return Case(logs, configs, plan, versions, signals)
+
+
+def look_at_text(text: str | bytes, name: str = "train.log", configs: Sequence[Config] = ()) -> Case:
+    """A case from a text in memory: samples, tests, and pages."""
+    words = literals()
+    data = text if isinstance(text, bytes) else text.encode()
+    return Case([LogFile(name, scan([data], words, name), words)], configs)

@@ -1,0 +1,181 @@
+"""Metric rows of a log, whatever program printed them."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
+
+from papertrain.core.findings import LogLine, Signal
+from papertrain.diagnose.clean import quote
+from papertrain.diagnose.log import LogFile
+
+NUMBER = r"[-+]?(?:\d[\d,]*\.?\d*(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?|nan|NaN|NAN|inf|Infinity|Inf)"
+_PAIR = re.compile(rf"""['"]([\w/ .()-]{{1,60}})['"]\s*:\s*['"]?({NUMBER})['"]?\s*(?=[,}}\]])""")
+_KEYED = re.compile(
+    rf"(?:^|[\s|,;\[(])([A-Za-z][\w/.-]*(?: (?:loss|norm|rate|scale|batch size))?)\s?[:=]\s*\[?({NUMBER})(?![\w.])"
+)
+_SPACED = re.compile(rf"\b(step|iter|loss|norm|lr|grad_norm|epoch|train loss|val loss)\s+({NUMBER})(?![\w.])")
+_ITERATION = re.compile(r"iteration\s+(\d+)/\s*(\d+)")
+_TQDM = re.compile(r"\b(\d+)/(\d+) \[")
+_STEP_OF = re.compile(r"\b(?:step|iter)[ :=]\s*(\d+)(?:/(\d+))?", re.I)
+_WORDS = re.compile(r"loss|grad[_ ]norm|reward|skipped=|\btrl:|\btel:|learning_rate|perplexity", re.I)
+
+NAMES = {
+    "lm loss": "loss", "train/loss": "loss", "training_loss": "loss", "tr_loss": "loss", "train loss": "loss", "trl": "loss",
+    "val loss": "eval_loss", "val_loss": "eval_loss", "valid_loss": "eval_loss", "test_loss": "eval_loss", "eval/loss": "eval_loss",
+    "tel": "eval_loss", "validation_loss": "eval_loss", "lr": "learning_rate", "learning rate": "learning_rate",
+    "train/learning_rate": "learning_rate", "train_lr": "learning_rate", "grad norm": "grad_norm", "norm": "grad_norm",
+    "train/grad_norm": "grad_norm", "gnorm": "grad_norm", "loss scale": "loss_scale", "current_steps": "step", "global_step": "step",
+    "iter": "step", "iteration": "step", "train/global_step": "step", "s": "step", "total_steps": "total_steps", "actor_loss": "act_loss",
+}  # fmt: skip
+
+
+class Row(NamedTuple):
+    """One logged row. `step` is the program's own counter, or None; `ended` marks the summary at the end of a run."""
+
+    file: str
+    line: int
+    text: str
+    values: dict[str, float]
+    step: float | None = None
+
+    def get(self, name: str) -> float | None:
+        return self.values.get(name)
+
+    def quote(self) -> LogLine:
+        return LogLine(file=self.file, line=self.line, text=quote(self.text))
+
+
+def number(text: str) -> float:
+    return float(text.replace(",", ""))
+
+
+def rows(log: LogFile) -> list[Row]:
+    """Every row of a log, in order."""
+    if (
+        (log.scan.whole and "log_history" in "".join(x.text for x in log.lines[:40]))
+        or log.name.endswith("trainer_state.json")
+    ) and (found := list(state_rows(log))):
+        return found
+    return list(_rows(log))
+
+
+def _rows(log: LogFile) -> Iterator[Row]:
+    header: list[str] | None = None
+    for i, line in enumerate(log.lines):
+        text = line.text
+        if i == 0 and log.name.endswith(".csv"):
+            header = [h.strip() for h in text.split(",")]
+            continue
+        if header:
+            values = dict(_csv(header, text))
+        elif not _WORDS.search(text):
+            continue
+        else:
+            values = parse(text)
+        if values:
+            step = values.get("step")
+            if step is None and (m := _TQDM.search(text)) and "{" in text:
+                step = float(m[1])
+            yield Row(log.name, line.no, text, values, step)
+
+
+def _csv(header: list[str], text: str) -> Iterator[tuple[str, float]]:
+    for name, cell in zip(header, text.split(",")):
+        try:
+            yield NAMES.get(name, name), float(cell)
+        except ValueError:
+            continue
+
+
+def parse(text: str) -> dict[str, float]:
+    """The numbers of one printed row; empty where the line is no row."""
+    if "{" in text:
+        pairs = _PAIR.findall(text[text.index("{") :])
+        if pairs:
+            return named(pairs)
+        if len(text) > 400:
+            return {}
+    if "iteration" in text and "|" in text and (m := _ITERATION.search(text)):
+        return _megatron(text, m)
+    if text[:1] in ("#", "[") and "step=" not in text and "loss" not in text[:120]:
+        return {}
+    found = named(_KEYED.findall(text)) or {}
+    found |= {k: v for k, v in named(_SPACED.findall(text)).items() if k not in found}
+    if m := _STEP_OF.search(text):
+        found.setdefault("step", float(m[1]))
+    if not ({"loss", "eval_loss", "skipped", "act_loss"} & found.keys()) or len(found) < 2:
+        return {}
+    return found
+
+
+def named(pairs: Iterable[tuple[str, str]]) -> dict[str, float]:
+    out: dict[str, float] = {}
+    for name, value in pairs:
+        name = name.strip()
+        name = NAMES.get(name, NAMES.get(name.lower(), name))
+        out.setdefault(name, number(value))
+    if "train_loss" in out and "train_runtime" not in out and "loss" not in out:
+        out["loss"] = out.pop("train_loss")
+    return out
+
+
+def _megatron(text: str, m: re.Match[str]) -> dict[str, float]:
+    """Megatron leaves `lm loss` out where the value is not a number."""
+    out = {"step": float(m[1]), "total_steps": float(m[2])}
+    for part in text.split("|")[1:]:
+        name, _, value = part.rpartition(":")
+        try:
+            out[NAMES.get(name.strip(), name.strip())] = float(value.split()[0])
+        except (ValueError, IndexError):
+            continue
+    if "grad_norm" in out and "loss" not in out:
+        out["loss"] = math.nan
+        out["loss_absent"] = 1.0
+    return out
+
+
+def state_rows(log: LogFile) -> Iterator[Row]:
+    """`trainer_state.json`: written with bare NaN, and often the only thing that is left of a run."""
+    try:
+        state: Any = json.loads(b"".join(s.data for s in log.scan.segments).decode("utf-8", "replace"))
+        history = state["log_history"]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return
+    lines = [x.no for x in log.lines if '"step":' in x.text]
+    for i, entry in enumerate(history if isinstance(history, list) else ()):
+        if not isinstance(entry, dict):
+            continue
+        values = {
+            NAMES.get(str(k), str(k)): float(v)
+            for k, v in entry.items()
+            if isinstance(v, (int, float)) and not isinstance(v, bool)
+        }
+        values = {
+            **values,
+            **{NAMES.get(str(k), str(k)): float(v) for k, v in entry.items() if isinstance(v, str) and _is_number(v)},
+        }
+        if values:
+            no = lines[i] if i < len(lines) else 0
+            yield Row(log.name, no, json.dumps(entry), values, values.get("step"))
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def signal_rows(signals: Iterable[Signal]) -> list[Row]:
+    """Rows from what a reader of another room found (TensorBoard, W&B)."""
+    out: dict[tuple[str, float | None], Row] = {}
+    for s in signals:
+        key = (s.file, s.step)
+        row = out.setdefault(key, Row(s.file, s.line, "", {}, s.step))
+        row.values[NAMES.get(s.name, s.name)] = s.value
+    return [r._replace(text=" ".join(f"{k}={v:g}" for k, v in r.values.items())) for r in out.values()]

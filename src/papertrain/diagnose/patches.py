@@ -1,0 +1,251 @@
+"""A remedy meets the user's own files: exact edits, a unified diff, or the line to write and where."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from papertrain.core import yaml
+from papertrain.core.findings import Change, Fix
+from papertrain.core.values import AppliesTo
+from papertrain.diagnose import scripts
+from papertrain.diagnose.case import Case
+from papertrain.diagnose.configs import Config
+from papertrain.diagnose.rule import Remedy
+
+HF = {
+    "micro_batch_size": "per_device_train_batch_size", "eval_batch_size": "per_device_eval_batch_size", "epochs": "num_train_epochs",
+    "optimizer": "optim", "attention": "attn_implementation", "sequence_length": "max_length", "model": "model_name_or_path", "global_batch_size": "",
+    "zero_stage": "", "gather_16bit": "", "offload_optimizer": "", "offload_param": "", "reduce_bucket_size": "", "stage3_prefetch_bucket_size": "",
+    "stage3_param_persistence_threshold": "", "train_batch_size": "", "train_micro_batch_size_per_gpu": "", "ds_gradient_accumulation_steps": "",
+    "ds_optimizer_lr": "", "gradient_clipping": "", "overlap_comm": "", "torch_adam": "", "communication_data_type": "", "grad_accum_dtype": "",
+    "gpus": "", "master_port": "", "RANK": "", "method": "", "lora_targets": "", "use_reentrant": "", "adapter": "", "lora_rank": "", "temperature": "temperature",
+}  # fmt: skip
+LLAMAFACTORY = HF | {
+    "attention": "flash_attn", "sequence_length": "cutoff_len", "method": "finetuning_type", "lora_targets": "lora_target", "use_reentrant": "use_reentrant_gc",
+    "adapter": "adapter_name_or_path", "lora_rank": "lora_rank", "beta": "pref_beta", "torch_dtype": "", "use_cache": "",
+}  # fmt: skip
+AXOLOTL = HF | {
+    "micro_batch_size": "micro_batch_size",
+    "sequence_length": "sequence_len",
+    "epochs": "num_epochs",
+    "optimizer": "optimizer",
+    "lora_rank": "lora_r",
+}
+DEEPSPEED = {
+    "zero_stage": "zero_optimization.stage", "overlap_comm": "zero_optimization.overlap_comm", "reduce_bucket_size": "zero_optimization.reduce_bucket_size",
+    "stage3_prefetch_bucket_size": "zero_optimization.stage3_prefetch_bucket_size", "stage3_param_persistence_threshold": "zero_optimization.stage3_param_persistence_threshold",
+    "gather_16bit": "zero_optimization.stage3_gather_16bit_weights_on_model_save", "offload_optimizer": "zero_optimization.offload_optimizer.device",
+    "offload_param": "zero_optimization.offload_param.device", "bf16": "bf16.enabled", "fp16": "fp16.enabled", "torch_adam": "optimizer.params.torch_adam",
+    "train_batch_size": "train_batch_size", "train_micro_batch_size_per_gpu": "train_micro_batch_size_per_gpu", "ds_gradient_accumulation_steps": "gradient_accumulation_steps",
+    "ds_optimizer_lr": "optimizer.params.lr", "gradient_clipping": "gradient_clipping", "communication_data_type": "communication_data_type",
+    "grad_accum_dtype": "data_types.grad_accum_dtype", "micro_batch_size": "train_micro_batch_size_per_gpu", "gradient_accumulation_steps": "gradient_accumulation_steps",
+    "learning_rate": "optimizer.params.lr", "max_grad_norm": "gradient_clipping",
+}  # fmt: skip
+ONLY_WHERE_WRITTEN = frozenset({"ds_optimizer_lr", "ds_gradient_accumulation_steps", "train_batch_size", "train_micro_batch_size_per_gpu", "gradient_clipping", "tf32",
+                                "device_map", "low_cpu_mem_usage", "prediction_loss_only", "fp16_full_eval", "stage3_prefetch_bucket_size", "torch_adam", "offload_param",
+                                "reduce_bucket_size", "stage3_param_persistence_threshold", "preprocessing_num_workers", "enable_liger_kernel", "use_unsloth_gc", "use_cache"})  # fmt: skip
+SPEAKS = {
+    ("llamafactory", "attention"): {"sdpa": "sdpa", "eager": "disabled"}, ("llamafactory", "lora_targets"): {"all-linear": "all"},
+    ("llamafactory", "optimizer"): {"adamw_8bit": "adamw_8bit"}, ("hf", "optimizer"): {"adamw_8bit": "adamw_bnb_8bit"},
+}  # fmt: skip
+DEFAULTS = {"gradient_accumulation_steps": 1, "micro_batch_size": 8, "epochs": 3.0, "learning_rate": 5e-5}
+PLAN = frozenset(["micro_batch_size", "gradient_accumulation_steps", "learning_rate", "epochs", "optimizer", "attention", "sequence_length", "method", "lora_targets", "lora_rank", "zero_stage", "gradient_checkpointing", "precision", "offload", "warmup_steps", "max_grad_norm", "template", "beta", "lora_dropout", "early_stopping_patience", "eval_steps"])  # fmt: skip
+
+
+class Impossible(Exception):
+    """The change cannot be made here: a batch of 1 has no half."""
+
+
+def build(remedy: Remedy, id: str, case: Case, work: str = "") -> Fix | None:
+    """The fix as the user will see it; None where it makes no sense for this setup."""
+    try:
+        if case.plan is not None and work:
+            edits, commands, patch, applies = _on_plan(remedy, case, work)
+        else:
+            edits, patch, applies = _on_files(remedy, case)
+            commands = ()
+    except Impossible:
+        return None
+    written = {e.knob for e in edits}
+    env = () if any(k in written for k, _ in remedy.env) else tuple(f"export {k}={v}" for k, v in remedy.env)
+    told = () if edits else tuple(said(remedy, case))
+    return Fix(id=id, title=remedy.title, effect=remedy.effect, edits=tuple(edits), patch=patch or None,
+               commands=(*commands, *told, *env, *remedy.commands), proof=remedy.proof, applies_to=applies)  # fmt: skip
+
+
+def said(remedy: Remedy, case: Case) -> Iterator[str]:
+    """Without a file: what to write, and under which name."""
+    for knob, value in remedy.sets:
+        name = (
+            knob.removeprefix("rename:")
+            if knob.startswith("rename:")
+            else (HF.get(knob, knob) or DEEPSPEED.get(knob, knob))
+        )
+        old = case.facts.get(knob, DEFAULTS.get(knob))
+        if knob.startswith("rename:"):
+            yield f"rename {name} to {value}"
+        elif value is None:
+            yield f"remove {name}"
+        elif isinstance(value, str) and value[:1] in "*/+=" and len(value) > 1:
+            try:
+                new = resolve(value, case.facts.get(knob), case)
+                yield f"{name}: {yaml.dump_scalar(new)}"
+            except Impossible:
+                word = {"*": "times", "/": "divided by", "+": "plus", "=": "as"}[value[0]]
+                yield f"{name}: now{f' {old}' if old is not None else ''} {word} {value[1:]}"
+        else:
+            yield f"{name}: {value if isinstance(value, str) else yaml.dump_scalar(value)}"
+
+
+def resolve(value: Any, old: Any, case: Case) -> Any:
+    """The new value: `/2`, `*2`, `+1` relative to the old one, `=name` another setting's. Raises Impossible."""
+    if not isinstance(value, str) or value[:1] not in "*/+=" or len(value) < 2:
+        return value
+    if value[0] == "=":
+        other = case.facts.get(value[1:])
+        if other is None:
+            raise Impossible
+        return other
+    if isinstance(old, bool) or not isinstance(old, (int, float)):
+        raise Impossible
+    by = float(value[1:])
+    new = {"*": old * by, "/": old / by, "+": old + by}[value[0]]
+    if isinstance(old, int):
+        if new != int(new) or new < 1:
+            raise Impossible
+        return int(new)
+    return float(f"{new:.6g}")
+
+
+def keys_of(config: Config) -> dict[str, str]:
+    if config.kind == "deepspeed":
+        return DEEPSPEED
+    if config.kind == "llamafactory":
+        return LLAMAFACTORY
+    if isinstance(config.value, dict) and {"sequence_len", "micro_batch_size", "base_model"} & set(config.value):
+        return AXOLOTL
+    return HF
+
+
+def _on_files(remedy: Remedy, case: Case) -> tuple[list[Change], str, tuple[AppliesTo, ...]]:
+    texts = {c.name: c.text for c in case.configs}
+    edits: list[Change] = []
+    for knob, value in remedy.sets:
+        if isinstance(value, str) and value.startswith("<"):
+            continue
+        edits += _one(knob, value, case, texts)
+    if remedy.env:
+        edits += _environment(remedy, case, texts)
+    changed = [c for c in case.configs if texts[c.name] != c.text]
+    patch = "".join(yaml.unified(c.text, texts[c.name], Path(c.name).name) for c in changed)
+    applies = tuple(AppliesTo(file=c.name, sha256=c.sha256) for c in changed)
+    return [e for e in edits if e.file in {c.name for c in changed}], patch, applies
+
+
+def _one(knob: str, value: Any, case: Case, texts: dict[str, str]) -> Iterator[Change]:
+    """The knob in every file that has it; else added to the first file where it belongs."""
+    files = [c for c in case.configs if c.kind in ("llamafactory", "deepspeed", "hf", "python", "shell")]
+    if knob.startswith("rename:"):
+        yield from _rename(knob.removeprefix("rename:"), str(value), files, texts)
+        return
+    done = False
+    for config in files:
+        key = keys_of(config).get(knob, "" if config.kind == "deepspeed" else knob)
+        if key and (old := current(config, texts[config.name], key)) is not scripts.ABSENT:
+            done = True
+            if old in ("auto", None) and isinstance(value, str) and value[:1] in "*/+":
+                continue
+            new = _word(config, knob, resolve(value, old, case))
+            if new != old:
+                texts[config.name] = write(config, texts[config.name], key, new)
+                yield Change(knob=key, old=old, new=new, file=config.name)
+    if done or value in (None, False) or knob in ONLY_WHERE_WRITTEN or knob == "train_batch_size":
+        return
+    for config in files:
+        key = keys_of(config).get(knob, "" if config.kind == "deepspeed" else knob)
+        if not key or (config.kind == "deepspeed") != (HF.get(knob, knob) == ""):
+            continue
+        new = _word(config, knob, resolve(value, DEFAULTS.get(knob), case))
+        after = write(config, texts[config.name], key, new)
+        if after != texts[config.name]:
+            texts[config.name] = after
+            yield Change(knob=key, old=None, new=new, file=config.name)
+            return
+
+
+def _word(config: Config, knob: str, value: Any) -> Any:
+    table = SPEAKS.get((config.kind if config.kind == "llamafactory" else "hf", knob), {})
+    return table.get(value, value) if isinstance(value, str) else value
+
+
+def current(config: Config, text: str, key: str) -> Any:
+    """The value that a file gives to a key, or ABSENT."""
+    if config.kind in ("python", "shell"):
+        return scripts.value(text, key, config.kind)
+    here: Any = config.value
+    for part in key.split("."):
+        if not isinstance(here, dict) or part not in here:
+            return scripts.ABSENT
+        here = here[part]
+    return here
+
+
+def write(config: Config, text: str, key: str, new: Any) -> str:
+    if config.kind in ("python", "shell"):
+        return scripts.write(text, key, new, config.kind)
+    return yaml.edit(text, [(tuple(key.split(".")), yaml.DELETE if new is None else new)], config.name)
+
+
+def _rename(old: str, new: str, files: Sequence[Config], texts: dict[str, str]) -> Iterator[Change]:
+    if not new.isidentifier():
+        return
+    for config in files:
+        after = scripts.rename(texts[config.name], old, new)
+        if after != texts[config.name]:
+            texts[config.name] = after
+            yield Change(knob=old, old=old, new=new, file=config.name)
+
+
+def _environment(remedy: Remedy, case: Case, texts: dict[str, str]) -> Iterator[Change]:
+    """Variables go into the first shell script, before its first command."""
+    shell = next((c for c in case.configs if c.kind == "shell"), None)
+    if shell is None or any("<" in v for _, v in remedy.env):
+        return
+    for name, value in remedy.env:
+        if f"{name}={value}" not in texts[shell.name]:
+            texts[shell.name] = scripts.export(texts[shell.name], name, value)
+            yield Change(knob=name, old=None, new=value, file=shell.name)
+
+
+def _on_plan(remedy: Remedy, case: Case, work: str) -> tuple[list[Change], tuple[str, ...], str, tuple[AppliesTo, ...]]:
+    """In a workspace the plan is the source of every file: the change is a knob of the plan."""
+    values, name = case.plan.values(), next((c.name for c in case.configs if c.kind == "plan"), "plan.json")
+    edits = []
+    for knob, value in dict(remedy.sets).items():
+        knob, value = _planned(knob, value)
+        if knob not in PLAN or knob not in values or (isinstance(value, str) and value.startswith("<")):
+            continue
+        new = resolve(value, values[knob], case)
+        if new != values[knob]:
+            edits.append(Change(knob=knob, old=values[knob], new=new, file=name))
+    if not edits:
+        return [], (), "", ()
+    sets = " ".join(f"--set {e.knob}={_plain(e.new)}" for e in edits)
+    applies = tuple(AppliesTo(file=c.name, sha256=c.sha256) for c in case.configs if c.kind == "plan")
+    return edits, (f"papertrain plan {work} {sets}", f"papertrain generate {work}"), "", applies
+
+
+def _plain(value: Any) -> str:
+    return yaml.dump_scalar(value, "json") if isinstance(value, list) else yaml.dump_scalar(value)
+
+
+def _planned(knob: str, value: Any) -> tuple[str, Any]:
+    if knob in ("bf16", "fp16"):
+        return ("precision", knob) if value else ("", None)
+    if knob == "gradient_checkpointing":
+        return knob, "full" if value is True else value
+    if knob == "offload_optimizer":
+        return "offload", {"cpu": "optimizer"}.get(value, value)
+    return knob, value

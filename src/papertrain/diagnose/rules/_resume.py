@@ -1,0 +1,64 @@
+"""Where a run was resumed, and what changed there."""
+
+from __future__ import annotations
+
+import itertools
+import statistics
+
+from papertrain.core.values import Value
+from papertrain.diagnose.case import Case
+from papertrain.diagnose.metrics import Row
+
+WORDS = (
+    "Resuming training from",
+    "Continuing training from",
+    "resuming from checkpoint",
+    "Resuming from",
+    "Loading model from checkpoint",
+    "loading checkpoint from",
+    "successfully loaded checkpoint from",
+    "Resumed from",
+    "resume from step",
+    "will skip the first",
+)
+
+
+class Boundary(Value, frozen=True, kw_only=True):
+    """The last row before a resume and the first after it. `stays`: the jump does not fade within the rows that follow."""
+
+    before: Row
+    after: Row
+    lr_before: float | None
+    lr_after: float | None
+    jumped: bool
+    stays: bool
+    dropped: bool
+
+
+def boundary(case: Case) -> Boundary | None:
+    if "resume" not in case.memo:
+        case.memo["resume"] = _boundary(case)
+    found: Boundary | None = case.memo["resume"]
+    return found
+
+
+def _boundary(case: Case) -> Boundary | None:
+    if case.rl:
+        return None
+    marks = case.find(*WORDS)
+    rows = [(r, v) for r, v in case.curve]
+    for i in range(1, len(rows)):
+        (a, _va), (b, _vb) = rows[i - 1], rows[i]
+        told = a.file == b.file and any(m.file == a.file and a.line < m.line <= b.line for m in marks)
+        if not told or i < 6 or len(rows) - i < 4:
+            continue
+        before, after = [v for _, v in rows[max(0, i - 8) : i]], [v for _, v in rows[i : i + 4]]
+        level = statistics.median(before[-3:])
+        noise = 1.05 * statistics.median([abs(y - x) for x, y in itertools.pairwise(before)] or [0])
+        far = [v for _, v in rows[i + 8 : i + 16]]
+        height = statistics.median(after) - level
+        jumped = height > max(4 * noise, 0.1 * level)
+        return Boundary(before=a, after=b, lr_before=a.get("learning_rate"), lr_after=b.get("learning_rate"), jumped=jumped,
+                        stays=jumped and (not far or statistics.median(far) > level + 0.5 * height),
+                        dropped=height < -max(4 * noise, 0.1 * level) and bool(far) and statistics.median(far) > level - 0.3 * abs(height))  # fmt: skip
+    return None

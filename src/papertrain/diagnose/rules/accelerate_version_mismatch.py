@@ -1,0 +1,36 @@
+"""accelerate and transformers do not fit each other."""
+
+from papertrain.diagnose.rule import cause, fix
+
+RULE = cause(
+    "TR576",
+    "accelerate-version-mismatch",
+    "environment",
+    title="accelerate and transformers do not fit each other",
+    why="One calls the other with an argument, or imports a name, that the installed version does not have.",
+    sig=(
+        "unexpected keyword argument 'keep_torch_compile'",
+        "unexpected keyword argument 'dispatch_batches'",
+        "unexpected keyword argument 'use_seedable_sampler'",
+        "unexpected keyword argument 'even_batches'",
+        "requires `accelerate",
+        "Using the `Trainer` with `PyTorch` requires `accelerate",
+        "cannot import name ~ cannot import name '\\w+' from 'accelerate",
+        "Accelerator.__init__() got an unexpected keyword argument",
+        "DataLoaderConfiguration.__init__() got an unexpected",
+        "'Accelerator' object has no attribute",
+        "AcceleratorState' object has no attribute",
+    ),
+    confidence=0.94,
+    next_check="pip show accelerate transformers | grep -E 'Name|Version'",
+    fixes=(
+        fix(
+            "a newer accelerate (or the one that this transformers asks for)",
+            "pip install -U accelerate",
+            'pip install "accelerate>=0.26.0"',
+            proof="python -c 'from transformers import TrainingArguments; TrainingArguments(\"x\")' passes",
+        ),
+    ),
+    fires="TypeError: Accelerator.unwrap_model() got an unexpected keyword argument 'keep_torch_compile'",
+    quiet="accelerate 1.11.0, transformers 5.6.0",
+)

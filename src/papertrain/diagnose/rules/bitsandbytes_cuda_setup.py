@@ -1,0 +1,37 @@
+"""bitsandbytes does not find its CUDA library."""
+
+from papertrain.diagnose.rule import cause, fix
+
+RULE = cause(
+    "TR584",
+    "bitsandbytes-cuda-setup",
+    "environment",
+    title="bitsandbytes does not find its CUDA library",
+    why="The library path has no matching libcudart, or the package was built without GPU support.",
+    sig=(
+        "CUDA Setup failed despite",
+        "CUDA SETUP: ",
+        "libbitsandbytes_cpu.so: undefined symbol",
+        "bitsandbytes was compiled without GPU support",
+        "'NoneType' object has no attribute 'cadam32bit_grad_fp32'",
+        "Required library version not found: libbitsandbytes",
+        "libbitsandbytes_cuda",
+        "Could not load bitsandbytes native library",
+        "requires the latest version of bitsandbytes",
+        "Using `bitsandbytes` 4-bit quantization requires",
+        "Using `bitsandbytes` 8-bit quantization requires",
+    ),
+    confidence=0.93,
+    early=True,
+    next_check="python -m bitsandbytes",
+    fixes=(
+        fix(
+            "a bitsandbytes that ships this CUDA",
+            "pip install -U bitsandbytes",
+            env={"LD_LIBRARY_PATH": "<folder of libcudart.so>"},
+            proof="python -m bitsandbytes says SUCCESS",
+        ),
+    ),
+    fires="RuntimeError: \n        CUDA Setup failed despite GPU being available. Please run the following command to get more information:\n        python -m bitsandbytes",
+    quiet="bitsandbytes 0.45.5: 4-bit Linear",
+)

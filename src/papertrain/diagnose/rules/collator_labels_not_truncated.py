@@ -1,0 +1,29 @@
+"""Labels have different lengths: the collator pads inputs but not labels."""
+
+from papertrain.diagnose.rule import cause, fix
+
+RULE = cause(
+    "TR572",
+    "collator-labels-not-truncated",
+    "data-template",
+    title="Labels have different lengths: the collator pads inputs but not labels",
+    why="Input ids are padded and truncated, the labels beside them are not.",
+    sig=(
+        "expected sequence of length ~ expected sequence of length \\d+ at dim \\d+",
+        "Unable to create tensor, you should probably activate truncation and/or padding",
+    ),
+    confidence=0.72,
+    more=("expected sequence of length", "labels"),
+    never=("too many dimensions 'str'",),
+    next_check="python -c \"print([len(x) for x in dataset[:8]['labels']])\"",
+    fixes=(
+        fix(
+            "a collator that pads labels too",
+            "DataCollatorForSeq2Seq(tokenizer, label_pad_token_id=-100, padding=True)",
+            proof="one batch is built",
+        ),
+        fix("truncate labels where inputs are truncated", "labels = labels[:max_length]"),
+    ),
+    fires="ValueError: expected sequence of length 211 at dim 1 (got 187)\nValueError: Unable to create tensor, you should probably activate truncation and/or padding with 'padding=True' 'truncation=True'",
+    quiet="batch built: [8, 512]",
+)

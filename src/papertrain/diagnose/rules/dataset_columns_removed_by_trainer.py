@@ -1,0 +1,40 @@
+"""The Trainer removed every column: none bears a name that the model's forward takes."""
+
+from papertrain.diagnose.case import Case
+from papertrain.diagnose.rule import Match, cause, fix
+
+
+def judge(case: Case) -> Match | None:
+    zero = case.find(
+        "is out of bounds for size 0", "No columns in the dataset match the model's forward method signature"
+    )
+    if not zero:
+        return None
+    removed = case.find("don't have a corresponding argument")
+    kept = case.facts.true("remove_unused_columns") is False
+    confidence = 0.55 if kept else 0.93 if removed or "No columns" in zero[0].text else 0.82
+    return RULE.found(confidence, [zero[0], *removed[:1]])
+
+
+RULE = cause(
+    "TR564",
+    "dataset-columns-removed-by-trainer",
+    "data-template",
+    title="The Trainer removed every column: none bears a name that the model's forward takes",
+    why="Unused columns are dropped by name; what is left has length 0.",
+    sig=(
+        "is out of bounds for size 0",
+        "No columns in the dataset match the model's forward method signature",
+        "The following columns in the training set don't have a corresponding argument ~ don't have a corresponding argument",
+    ),
+    needs=("ut",),
+    confidence=0.9,
+    judge=judge,
+    next_check='python -c "print(dataset.column_names)"   # empty after the Trainer: removed; empty before: map() returned nothing',
+    fixes=(
+        fix("keep the columns", sets={"remove_unused_columns": False}, proof="one batch is printed"),
+        fix("names that the model takes", "dataset = dataset.rename_column('label', 'labels')"),
+    ),
+    fires="IndexError: Invalid key: 1203 is out of bounds for size 0",
+    quiet="The following columns in the training set don't have a corresponding argument in `BertForSequenceClassification.forward` and have been ignored: text.",
+)

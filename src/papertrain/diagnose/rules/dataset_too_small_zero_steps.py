@@ -1,0 +1,32 @@
+"""The data gives no full batch: zero optimizer steps."""
+
+from papertrain.diagnose.rule import cause, fix
+
+RULE = cause(
+    "TR568",
+    "dataset-too-small-zero-steps",
+    "data-template",
+    title="The data gives no full batch: zero optimizer steps",
+    why="Rows divided by batch, ranks and accumulation is below one.",
+    sig=(
+        "Total optimization steps = 0",
+        'total_steps": 0',
+        "There seems to be not a single sample in your epoch_iterator",
+        "There seems not to be a single sample in your epoch_iterator",
+        "Total optimization steps = 0",
+    ),
+    confidence=0.94,
+    early=True,
+    next_check="wc -l train.jsonl",
+    fixes=(
+        fix(
+            "less accumulation",
+            sets={"gradient_accumulation_steps": 1},
+            effect="experiment",
+            proof="Total optimization steps is above 0",
+        ),
+        fix("keep the last incomplete batch", sets={"dataloader_drop_last": False}),
+    ),
+    fires="***** Running training *****\n  Num examples = 12\n  Total optimization steps = 0",
+    quiet="  Total optimization steps = 1,926",
+)

@@ -1,0 +1,34 @@
+"""One operand is fp16 and the other fp32."""
+
+from papertrain.diagnose.rule import cause, fix
+
+RULE = cause(
+    "TR540",
+    "dtype-mismatch-half-float",
+    "index-dtype-graph",
+    title="One operand is fp16 and the other fp32",
+    why="A norm, a head or an adapter stays in fp32 while its input is half precision, outside of autocast.",
+    sig=(
+        "expected scalar type Half but found Float",
+        "expected scalar type Float but found Half",
+        "expected scalar type BFloat16 but found",
+        "expected scalar type Float but found BFloat16",
+        "Input type (torch.cuda.HalfTensor) and weight type",
+        "Input type (float) and bias type (c10::Half)",
+        "should be the same ~ Input type .* and (weight|bias) type .* should be the same",
+    ),
+    confidence=0.94,
+    next_check='python -c "print({p.dtype for p in model.parameters()})"',
+    fixes=(
+        fix(
+            "run the step under autocast",
+            "with torch.autocast('cuda', dtype=torch.bfloat16): …",
+            sets={"bf16": True},
+            effect="experiment",
+            proof="the first forward passes",
+        ),
+        fix("one dtype for the odd layer", "layer.to(model.dtype)", effect="experiment"),
+    ),
+    fires="RuntimeError: expected scalar type Half but found Float",
+    quiet="model dtype: float16",
+)

@@ -1,0 +1,122 @@
+"""The kernel (or the cgroup) killed the process: host memory ran out."""
+
+from papertrain.diagnose.case import Case
+from papertrain.diagnose.rule import Match, cause, fix
+
+REMEDIES = (
+    fix(
+        "less in host memory: fewer loader workers, no offload of parameters, weights loaded once",
+        sets={"dataloader_num_workers": 0, "preprocessing_num_workers": 1, "low_cpu_mem_usage": True},
+        proof="free -g keeps some GB during the phase in which it died",
+    ),
+    fix(
+        "ask for more host memory (RAM)",
+        "sbatch --mem=<more> job.sh   # or docker run --memory …",
+        proof="sacct MaxRSS stays below ReqMem",
+    ),
+    fix(
+        "ZeRO without offload, where the cards allow it",
+        sets={"offload_optimizer": "none", "offload_param": "none"},
+        proof="papertrain estimate: host memory",
+    ),
+)
+
+
+def judge(case: Case) -> Match | None:
+    kernel = case.find(
+        "Out of memory: Killed process",
+        "oom-kill",
+        "oom_kill",
+        "Out Of Memory",
+        "Memory cgroup out of memory",
+        "OOMKilled",
+        "Exceeded job memory limit",
+        "oom-killer",
+        "MemoryError ~ (?:^|[^\\w.])MemoryError\\b",
+        "DefaultCPUAllocator: can't allocate memory",
+        "DefaultCPUAllocator: not enough memory",
+        "Unable to allocate ~ Unable to allocate [\\d.]+ [KMGT]iB",
+        "Cannot allocate memory",
+        "std::bad_alloc",
+        "CUDA error: out of memory ~ cudaHostAlloc|pin_memory",
+    )
+    nine = case.find(
+        "exitcode: -9",
+        "exitcode  : -9",
+        "exit code -9",
+        "exitcode -9",
+        "SIGKILL",
+        "Signal 9",
+        "return code = -9",
+        "exit code 137",
+        "exitcode: 137",
+        "died with <Signals.SIGKILL",
+        'Killed ~ (?:^|[:\\d] )Killed\\s*(?:$|python|")',
+        "已杀死",
+    )
+    if not kernel and not nine:
+        return None
+    if case.find("is killed by signal: Killed") or (
+        case.root is not None and not kernel and case.root.line < nine[0].line and not case.root.follows
+    ):
+        return None
+    person = case.find("scancel", "CANCELLED by", "KeyboardInterrupt", "DUE TO TIME LIMIT", "DUE TO PREEMPTION")
+    confidence = 0.95 if kernel else 0.5 if person else 0.82
+    loading = case.find("Loading checkpoint shards", "offload", "Running tokenizer", "Map: ", "stage3_prefetch")
+    where = " The last thing that ran was loading, preprocessing or offloading." if loading else ""
+    return RULE.found(
+        confidence, [*(kernel[:2] or ()), *nine[:2], *loading[-1:]], cause=RULE.why + where, remedies=REMEDIES
+    )
+
+
+RULE = cause(
+    "TR593",
+    "host-ram-oom-killer",
+    "memory-host-shm",
+    title="The kernel (or the cgroup) killed the process: host memory ran out",
+    judge=judge,
+    sig=(
+        "Out of memory: Killed process",
+        "oom-kill",
+        "oom_kill",
+        "Out Of Memory",
+        "Memory cgroup out of memory",
+        "OOMKilled",
+        "Exceeded job memory limit",
+        "oom-killer",
+        "MemoryError",
+        "DefaultCPUAllocator: can't allocate memory",
+        "DefaultCPUAllocator: not enough memory",
+        "Unable to allocate",
+        "Cannot allocate memory",
+        "std::bad_alloc",
+        "CUDA error: out of memory",
+        "exitcode: -9",
+        "exitcode  : -9",
+        "exit code -9",
+        "exitcode -9",
+        "SIGKILL",
+        "Signal 9",
+        "return code = -9",
+        "exit code 137",
+        "exitcode: 137",
+        "died with <Signals.SIGKILL",
+        "Killed",
+        "已杀死",
+        "is killed by signal: Killed",
+        "scancel",
+        "CANCELLED by",
+        "KeyboardInterrupt",
+        "DUE TO TIME LIMIT",
+        "DUE TO PREEMPTION",
+        "Loading checkpoint shards",
+        "offload",
+        "Running tokenizer",
+        "Map: ",
+        "stage3_prefetch",
+    ),
+    why="Signal 9 without a traceback, nothing in the log from the program itself: while loading, preprocessing or offloading, host memory is the usual limit.",
+    next_check="dmesg -T | grep -i 'killed process'; sacct -j <job> --format=JobID,MaxRSS,ReqMem   # a line there: memory; none: somebody's kill",
+    fires="[2026-01-02 10:00:00,123] torch.distributed.elastic.multiprocessing.api: [ERROR] failed (exitcode: -9) local_rank: 0 (pid: 771) of binary: /usr/bin/python",
+    quiet="killed 3 stale processes before the start, exitcode: 0",
+)

@@ -1,0 +1,29 @@
+"""The model has no modules of the names in target_modules."""
+
+from papertrain.diagnose.rule import cause, fix
+
+RULE = cause(
+    "TR598",
+    "lora-target-not-found",
+    "not-learning",
+    title="The model has no modules of the names in target_modules",
+    why="Each architecture names its projections differently (query_key_value, c_attn, W_pack, q_proj).",
+    sig=(
+        "not found in the base model",
+        "Please specify `target_modules` in `peft_config`",
+        "No `modules_to_save` found",
+        "Target modules ~ Target modules? .*not (?:found|supported)",
+    ),
+    confidence=0.96,
+    next_check="python -c \"import torch; print({n.split('.')[-1] for n, m in model.named_modules() if isinstance(m, torch.nn.Linear)})\"",
+    fixes=(
+        fix(
+            "all linear layers",
+            sets={"lora_targets": "all-linear"},
+            effect="experiment",
+            proof="the printed 'trainable params' is above 0",
+        ),
+    ),
+    fires="ValueError: Target modules {'q_proj', 'v_proj'} not found in the base model. Please check the target modules and try again.",
+    quiet="target modules: q_proj, v_proj",
+)

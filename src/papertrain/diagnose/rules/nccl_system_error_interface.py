@@ -1,0 +1,36 @@
+"""NCCL found no usable network interface, or the wrong one."""
+
+from papertrain.diagnose.rule import cause, fix
+
+RULE = cause(
+    "TR512",
+    "nccl-system-error-interface",
+    "nccl-hang",
+    title="NCCL found no usable network interface, or the wrong one",
+    why="NCCL binds to the first interface it likes; with several (docker0, virbr0, an unplugged port) the peers cannot reach it.",
+    sig=(
+        "no socket interface found",
+        "NCCL WARN Bootstrap : no socket",
+        "Call to connect returned Connection refused",
+        "Call to connect returned No route to host",
+        "NCCL WARN socketStartConnect",
+        "NCCL_SOCKET_IFNAME",
+        "Connect to ~ NCCL WARN.*Connect to .* failed",
+        "Net : Connect to",
+        "unable to find interface",
+    ),
+    confidence=0.84,
+    more=("unhandled system error", "ncclSystemError"),
+    never=("Duplicate GPU detected",),
+    next_check="NCCL_DEBUG=INFO torchrun …   # the line 'NET/Socket : Using' names the interface; ip -br addr lists what is there",
+    fixes=(
+        fix(
+            "name the interface that the nodes share",
+            "ip -br addr",
+            env={"NCCL_SOCKET_IFNAME": "<interface>", "GLOO_SOCKET_IFNAME": "<interface>"},
+            proof="NCCL_DEBUG=INFO prints 'NET/Socket : Using [0]<interface>'",
+        ),
+    ),
+    fires="node2:311:377 [0] bootstrap.cc:45 NCCL WARN Bootstrap : no socket interface found\nNCCL error in: ProcessGroupNCCL.cpp:1331, internal error",
+    quiet="NCCL INFO NET/Socket : Using [0]eth0:10.0.0.2<0>",
+)

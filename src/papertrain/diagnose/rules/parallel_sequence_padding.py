@@ -1,0 +1,28 @@
+"""Two parts pad the sequence to different multiples."""
+
+from papertrain.diagnose.rule import cause, fix
+
+RULE = cause(
+    "TR551",
+    "parallel-sequence-padding",
+    "deepspeed-parallel",
+    title="Two parts pad the sequence to different multiples",
+    why="The two lengths are close together: one side was padded to a multiple (8, 64, the parallel degree), the other not.",
+    sig=(
+        "expanded size ~ expanded size of the tensor \\((\\d+)\\) must match the existing size \\((\\d+)\\)",
+        "must be divisible by ~ (?i)seq\\w*.{0,40}must be divisible by",
+        "Sizes of tensors must match except in dimension",
+    ),
+    confidence=0.7,
+    next_check="print the shapes of input_ids, labels and attention_mask of one batch",
+    fixes=(
+        fix(
+            "one padding factor for all of them",
+            "DataCollatorForSeq2Seq(tokenizer, pad_to_multiple_of=8)",
+            sets={"pad_to_multiple_of": 8},
+            proof="the three shapes agree",
+        ),
+    ),
+    fires="RuntimeError: The expanded size of the tensor (517) must match the existing size (502) at non-singleton dimension 3.",
+    quiet="sequence length 512 on all ranks",
+)

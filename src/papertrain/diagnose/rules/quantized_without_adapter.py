@@ -1,0 +1,30 @@
+"""A quantised model has no adapter to train."""
+
+from papertrain.diagnose.rule import cause, fix
+
+RULE = cause(
+    "TR600",
+    "quantized-without-adapter",
+    "not-learning",
+    title="A quantised model has no adapter to train",
+    why="4-bit and 8-bit weights cannot be trained themselves.",
+    sig=(
+        "purely quantized models",
+        "You cannot perform fine-tuning on purely quantized models",
+        "fine-tuning on purely quantized",
+    ),
+    confidence=0.97,
+    never=(),
+    next_check="model.print_trainable_parameters()",
+    fixes=(
+        fix(
+            "attach adapters",
+            "model = get_peft_model(prepare_model_for_kbit_training(model), LoraConfig(target_modules='all-linear', …))",
+            sets={"method": "lora"},
+            effect="experiment",
+            proof="trainable params above 0",
+        ),
+    ),
+    fires="ValueError: You cannot perform fine-tuning on purely quantized models. Please attach trainable adapters on top of the quantized model to correctly perform fine-tuning.",
+    quiet="4-bit model with LoRA adapters",
+)

@@ -1,0 +1,61 @@
+"""The saved weights are ZeRO-3 placeholders of size 0."""
+
+from papertrain.core.findings import RuledOut
+from papertrain.diagnose.case import Case
+from papertrain.diagnose.rule import Match, cause, fix
+
+
+def judge(case: Case) -> Match | None:
+    hits = case.find("size mismatch ~ torch\\.Size\\(\\[0\\]\\)", "torch.Size([0])")
+    missing = case.find(
+        "no file named ~ (?i)global_step\\d+|zero_to_fp32",
+        "global_step ~ (?i)(no|without|missing).{0,40}(pytorch_model|model\\.safetensors|model file).{0,80}global_step|global_step\\d+.{0,80}(no|without|missing).{0,40}model",
+        "didn't save the model under ZeRO",
+        "Please use `zero_to_fp32.py`",
+        "stage3_gather_16bit_weights_on_model_save=false",
+    )
+    if hits:
+        return RULE.found(
+            0.95,
+            hits[:2],
+            ruled_out=(
+                RuledOut(
+                    cls="low-score-model-init",
+                    because="the checkpoint's shape is [0]: a placeholder, not another model",
+                ),
+            ),
+        )
+    if not missing:
+        return None
+    return RULE.found(0.85, missing[:2])
+
+
+RULE = cause(
+    "TR549",
+    "zero3-empty-weights-saved",
+    "deepspeed-parallel",
+    title="The saved weights are ZeRO-3 placeholders of size 0",
+    branch="result",
+    why="Under ZeRO-3 each rank holds a piece; without gathering, the model file has empty tensors. It is not a wrong model: ignore_mismatched_sizes would load random weights.",
+    judge=judge,
+    sig=(
+        "size mismatch ~ torch\\.Size\\(\\[0\\]\\)",
+        "torch.Size([0])",
+        "no file named",
+        "global_step",
+        "didn't save the model under ZeRO",
+        "Please use `zero_to_fp32.py`",
+        "stage3_gather_16bit_weights_on_model_save=false",
+    ),
+    next_check="ls global_step*/ zero_to_fp32.py   # in the checkpoint's folder",
+    fixes=(
+        fix(
+            "put the pieces together (keep the global_step folder: it holds the weights)",
+            "python checkpoint-500/zero_to_fp32.py checkpoint-500 checkpoint-500/gathered",
+            proof="the file has the model's size; loading reports no mismatch",
+        ),
+        fix("gather when saving from now on", sets={"gather_16bit": True}),
+    ),
+    fires="RuntimeError: Error(s) in loading state_dict for LlamaForCausalLM:\n\tsize mismatch for model.embed_tokens.weight: copying a param with shape torch.Size([0]) from checkpoint, the shape in current model is torch.Size([32000, 4096]).\n\tYou may consider adding `ignore_mismatched_sizes=True` in the model `from_pretrained` method.",
+    quiet="size mismatch for lm_head.weight: copying a param with shape torch.Size([32001, 4096]) from checkpoint, the shape in current model is torch.Size([32000, 4096]).",
+)

@@ -1,0 +1,166 @@
+"""`diagnose`: why did it fail, or why is it bad."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from papertrain.core.params import Arg, EnvArg, ModeArg
+from papertrain.core.report import Report
+from papertrain.core.texts import say
+
+if TYPE_CHECKING:
+    from papertrain.core.findings import Diagnosis
+    from papertrain.core.values import Mode
+    from papertrain.verbs._diagnose import Look
+
+
+def diagnose(
+    paths: Annotated[Sequence[Path], Arg("logs, a run's folder or a workspace; - is standard input", "PATH")],
+    *,
+    config: Annotated[
+        Sequence[Path], Arg("configs of the run: YAML, DeepSpeed JSON, script, start command", "FILE")
+    ] = (),
+    plan: Annotated[Path | None, Arg("the run's plan.json, or its workspace", "FILE")] = None,
+    env: EnvArg = None,
+    mode: ModeArg = None,
+) -> Report:
+    """Say why a run failed, or why its result is bad: the cause, its lines, and the change that mends it.
+
+    The best candidate comes first; `because` quotes lines of the log, `not` says what was ruled out, `check` is the
+    cheapest test that decides. A fix marked `experiment` changes what is trained; the others only how it is run.
+    Exit code 0: a cause was found, or nothing failed. 1: it failed, and the reason is not known here.
+
+      papertrain diagnose train.log --config ds_z2.json
+      papertrain diagnose work/runs/ours.reviews.1
+      ssh node cat train.log | papertrain diagnose -
+    """
+    from papertrain.core.errors import PapertrainError
+    from papertrain.core.gate import decide_mode
+    from papertrain.diagnose.answer import as_json, diagnoses
+    from papertrain.verbs._diagnose import look_at
+
+    if not paths:
+        raise PapertrainError("name a log, a run's folder, or - for standard input", code="missing-argument",
+                              command="papertrain diagnose train.log")  # fmt: skip
+    seen = look_at(paths, config, plan, env)
+    work = str(seen.work.root) if seen.work else ""
+    found = diagnoses(seen.answer, seen.case, work)
+    if seen.work is not None and found and not found[0].benign:
+        remember(seen, found)
+    decided: Mode = decide_mode(mode, seen.work.root if seen.work else None)
+    shown = str(paths[0]) if seen.work else " ".join(map(str, paths))
+    if found and not found[0].benign:
+        return cause_found(found, seen, shown, config, decided)
+    data: dict[str, Any] = {"diagnoses": [as_json(d) for d in found], "unexplained": ""}
+    if seen.answer.failed:
+        return unexplained(seen, data, decided)
+    return no_failure(seen, found, data, decided)
+
+
+def remember(seen: Look, found: Sequence[Diagnosis]) -> None:
+    """In a workspace: `runs/<run>/debug/<n>.json`, from which `fix` finds its patch again. The same answer is kept once."""
+    import json
+
+    from papertrain.core.errors import PapertrainError
+    from papertrain.core.files import Writer
+    from papertrain.diagnose.answer import as_json
+
+    if seen.work is None or not seen.run:
+        return
+    folder = seen.work.run_path(seen.run) / "debug"
+    text = json.dumps({"diagnoses": [as_json(d) for d in found]}, indent=1, ensure_ascii=False) + "\n"
+    known = sorted((p for p in folder.glob("*.json") if p.stem.isdigit()), key=lambda p: int(p.stem))
+    try:
+        if known and known[-1].read_text("utf-8") == text:
+            return
+        with Writer(seen.work.root) as w:
+            w.text(f"runs/{seen.run}/debug/{int(known[-1].stem) + 1 if known else 1}.json", text)
+    except (OSError, PapertrainError):
+        return
+
+
+def cause_found(found: Sequence[Diagnosis], seen: Look, shown: str, config: Sequence[Path], mode: Mode) -> Report:
+    from papertrain.diagnose.answer import as_json, body, branch_says, fix_lines
+
+    best = found[0]
+    evidence = f"  {best.evidence[0].file}:{best.evidence[0].line}" if best.evidence else ""
+    result = say(
+        "{id}  {title} ({cls}, {confidence}){where}",
+        id=best.id,
+        title=best.title,
+        cls=best.cls,
+        confidence=f"{best.confidence:.2f}",
+        where=evidence,
+    )
+    action, fixes_text = None, ""
+    if best.fixes:
+        first = next((f for f in best.fixes if f.patch or f.edits), best.fixes[0])
+        target = shown
+        if not seen.work:
+            target = first.edits[0].file if first.edits else str(config[0]) if config else shown
+        effect = (
+            say("execution only: results stay comparable")
+            if first.effect == "execution"
+            else say("changes the experiment")
+        )
+        logs = "" if seen.work or target == shown else f" --log {shown}"
+        more = "".join(f" --config {c}" for c in config if str(c) != target)
+        action = (
+            f"papertrain fix {target} {first.id}{logs}{more}"
+            if first.edits or first.patch
+            else (best.next_check or first.title)
+        )
+        fixes_text = f"  {'fix':8}  {first.id} {first.title} ({effect})\n" + "\n".join(
+            f"            {x}" for x in fix_lines(first).splitlines()
+        )
+    explanation = say("{cause} [{branch}]", cause=best.cause, branch=branch_says(best.branch, best))
+    every = "\n".join(
+        f"{f.id}  [{f.effect}]  {f.title}\n"
+        + "\n".join(f"      {x}" for x in fix_lines(f).splitlines())
+        + (f"\n      proof: {f.proof}" if f.proof else "")
+        for d in found
+        for f in d.fixes
+    )
+    return Report(verb="diagnose", mode=mode, result=result, explanation=explanation, action=action, body="\n".join(x for x in (body(found), fixes_text) if x),
+                  details=every, data={"diagnoses": [as_json(d) for d in found], "unexplained": ""}, unavailable=missing(seen))  # fmt: skip
+
+
+def unexplained(seen: Look, data: dict[str, Any], mode: Mode) -> Report:
+    """An honest unknown: the three most suspicious lines, and what to run next."""
+    from papertrain.diagnose.answer import place
+
+    why = say("it failed ({failed}), and no known cause fits", failed=seen.answer.failed)
+    lines = seen.answer.suspicious
+    body = "\n".join(f"  {'look at' if i == 0 else '':8}  {e.text[:70]:70}  {place(e)}" for i, e in enumerate(lines))
+    step = say(
+        "run it once more with CUDA_LAUNCH_BLOCKING=1 TORCH_DISTRIBUTED_DEBUG=DETAIL, keep every rank's output, and diagnose that"
+    )
+    data["unexplained"] = f"{why}. " + " | ".join(f"{e.file}:{e.line}: {e.text}" for e in lines) + f". {step}"
+    data["suspicious"] = [{"file": e.file, "line": e.line, "text": e.text} for e in lines]
+    return Report(verb="diagnose", mode=mode, result=say("unknown: {why}", why=why), explanation=step, action=None, body=body, data=data, level="error",
+                  unavailable=missing(seen))  # fmt: skip
+
+
+def no_failure(seen: Look, found: Sequence[Diagnosis], data: dict[str, Any], mode: Mode) -> Report:
+    from papertrain.diagnose.answer import body
+
+    if found:
+        because = say("{title}: {cause}", title=found[0].title, cause=found[0].cause)
+    else:
+        because = seen.answer.healthy
+    data["healthy"] = seen.answer.healthy
+    return Report(verb="diagnose", mode=mode, result=say("no failure found"), explanation=say("no failure, because {because}", because=because), action=None,
+                  body=body(found), data=data)  # fmt: skip
+
+
+def missing(seen: Look) -> tuple[str, ...]:
+    """One line about versions that nobody told."""
+    if any(k.startswith("version:") for k in seen.case.facts.found):
+        return ()
+    return (
+        say(
+            "versions of the training environment: not in the log; --env PATH reads them, and rules bound to versions count them"
+        ),
+    )
