@@ -132,7 +132,8 @@ def answer(row: Line, ready: dict[Any, Ready]) -> Row:
         unknown = "; ".join(found.case.assumed)
     if batch is None or length is None:
         missing = " and ".join(n for n, v in (("micro_batch_size", batch), ("sequence_length", length)) if v is None)
-        out = nothing(name, f"{missing} is not stated: memory cannot be said", missing)
+        out = nothing(name, f"{missing} not stated: memory cannot be said", missing)
+        out["host_bytes"], out["disk_bytes"] = found.host, found.disk
     else:
         p = peak(recipe, batch, length)
         a, b, c = p.allocated, p.reserved, p.device

@@ -99,7 +99,7 @@ def peak(r: Recipe, batch: int, length: int, cache: Cache = CACHE) -> Peak:
         + st.gathered
         + max(first_gradients, accumulating)
     )
-    left = boundary + live if checkpointing != "none" else per_layer / tp
+    left = boundary + (live if checkpointing != "none" else per_layer / tp)
     last = always + st.gradients + left + extra_last + st.dequantised + st.gathered_last + st.late_gradients + tripled
     step = st.weights + st.optimizer + st.gradients + st.step_temporary
     phases = {

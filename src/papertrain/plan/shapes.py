@@ -114,7 +114,7 @@ def by_size(name: str, n_params: int | None = None) -> ModelSpec | None:
     if not 10**6 <= n_params <= 10**13:
         return None
     layers = max(2, round((n_params / 196_608) ** (1 / 3)))
-    vocab = 32_000 if n_params < 2e9 else 100_000
+    vocab = 32_000 if n_params < 2e9 else 64_000
     hidden = max(64, round((max(n_params - 0, 1) / (12 * layers)) ** 0.5 / 64) * 64)
     spec = transformer(
         name, layers=layers, hidden=hidden, vocab=vocab, tied=n_params < 2e9, source=BY_SIZE, exact=False

@@ -21,7 +21,7 @@ def estimate(
     seq_len: Annotated[int, Arg("tokens of the longest padded sequence")] = 2048,
     micro_batch_size: Annotated[int, Arg("sequences per device")] = 1,
     gradient_accumulation_steps: Annotated[int, Arg("micro-batches per step")] = 1,
-    framework: Annotated[str | None, Arg("who runs the loop: llamafactory, trl, torchtune …")] = None,
+    framework: Annotated[str, Arg("who runs the loop: llamafactory, trl, torchtune …")] = "llamafactory",
     quantization: Annotated[
         Literal["none", "nf4", "nf4-double", "gptq4", "awq4", "int8"] | None, Arg("of the frozen base")
     ] = None,
