@@ -319,6 +319,8 @@ def warnings(q: Question, task: str, p: Placed, batch: int, total: int | None) -
         said.append("token counts are an interval: the model's own tokenizer was not found")
     if q.dataset is not None and q.dataset.bad_rows:
         said.append(f"{q.dataset.bad_rows:,} rows do not fit the format {q.dataset.format} and are left out")
-    if task in REINFORCED:
-        said.append(f"{task}: memory and time hold only for the actor; generation is not predicted yet")
+    if p.memory.device_bytes.value is None and p.memory.device_bytes.unknown:
+        said.append(f"memory and time are unknown: {p.memory.device_bytes.unknown}")
+    if q.model.kind == "encoder-decoder":
+        said.append("no measured run of an encoder-decoder is on record: take memory and time as rough")
     return said

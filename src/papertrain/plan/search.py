@@ -107,8 +107,8 @@ def trained_layers(m: ModelSpec, layers: int = 2) -> int:
 def evaluate(d: Draft, x: Layout) -> Placed:
     """Memory of one layout, and whether it fits."""
     memory = shifted(predict(setup_of(d, x)), d.memory_shift)
-    if d.task in REINFORCED:
-        return Placed(layout=x, memory=unknown_memory(memory, d.task), fits="unknown", roomy=False)
+    if why := unpredicted(d):
+        return Placed(layout=x, memory=unknown_memory(memory, why), fits="unknown", roomy=False)
     verdict: str = fits(memory)
     if verdict in ("yes", "tight") and not host_holds(d.compute, memory, x.offload):
         verdict = "no" if d.compute.host_memory_bytes is not None else "unknown"
@@ -128,13 +128,8 @@ def time_of(d: Draft, x: Layout) -> Duration:
     found = duration(
         setup_of(d, x), total_steps=d.total_steps, gradient_accumulation_steps=x.gradient_accumulation_steps
     )
-    if d.task in REINFORCED:
-        unknown = Estimate(
-            value=None,
-            unit="seconds",
-            unknown=f"{d.task} also generates its samples; that time is not predicted yet",
-            ask="launch --smoke measures it",
-        )
+    if why := unpredicted(d):
+        unknown = Estimate(value=None, unit="seconds", unknown=why, ask="launch --smoke measures it")
         return structs.replace(
             found,
             step_seconds=unknown,
@@ -169,14 +164,19 @@ def shifted(m: Memory, by: float) -> Memory:
     )  # fmt: skip
 
 
-def unknown_memory(m: Memory, task: str) -> Memory:
-    """Of a reinforcement run only the actor is predicted: as a total it would be wrong."""
-    unknown = Estimate(
-        value=None,
-        unit="bytes",
-        unknown=f"{task} holds more models and a generation cache than the actor, which alone is predicted",
-        ask="launch --smoke measures it",
-    )
+def unpredicted(d: Draft) -> str:
+    """Why memory and time cannot be said, or an empty text: a figure that leaves out a part would be wrong."""
+    if d.task in REINFORCED:
+        return f"{d.task} holds more models and a generation cache than the actor, which alone could be predicted"
+    if d.model.kind == "multimodal":
+        return "image and video tokens and the vision tower's activations are not predicted yet"
+    if d.model.kind == "speech":
+        return "audio frames are not predicted yet"
+    return ""
+
+
+def unknown_memory(m: Memory, why: str) -> Memory:
+    unknown = Estimate(value=None, unit="bytes", unknown=why, ask="launch --smoke measures it")
     return structs.replace(m, allocated_bytes=unknown, reserved_bytes=unknown, device_bytes=unknown)
 
 

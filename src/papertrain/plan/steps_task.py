@@ -18,7 +18,7 @@ FORMAT_TASK = {
 }  # fmt: skip
 CHAT_TASKS = frozenset({"sft"}) | PREFERENCE | REINFORCED
 SMALL = 1_000_000_000
-UNTIL_BF16 = "compute capability 8.0"
+PATCHES = re.compile(r"patch(\d{1,3})[-_](\d{2,4})")
 
 
 def task_of(model: ModelSpec, data: DatasetProfile | None, asked: str | None) -> str:
@@ -171,6 +171,12 @@ def sequence_length(model: ModelSpec, task: str, data: DatasetProfile | None, as
     default = table["encoder_default"] if short else table["default"]
     if limit is not None:
         default = min(default, limit)
+    if task == "image" and (patches := PATCHES.search(model.name)):
+        side = int(patches[2]) // int(patches[1])
+        return Decision(
+            name="sequence_length", value=side * side + 1, unit="tokens", source=law("machine").source("length"), rests_on=("model",),
+            why=f"{side} × {side} patches of an image of {patches[2]} pixels, and the class token",
+        )  # fmt: skip
     most = limit or 10**9
     if data is None or data.lengths is None or task == "pt":
         which = (
