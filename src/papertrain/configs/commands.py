@@ -9,9 +9,9 @@ from msgspec import structs
 from papertrain.configs.environment import environment, quirks
 from papertrain.configs.lines import unconfirmed
 from papertrain.configs.programs import STARTED, elsewhere, program
-from papertrain.configs.slurm import sbatch
 from papertrain.configs.target import Files, Job
 from papertrain.core.program import Program, Variable, shell_line, torchrun
+from papertrain.core.slurm import sbatch
 from papertrain.core.values import Value
 
 

@@ -216,6 +216,8 @@ class Workspace:
         if code == 0:
             return "done", "finished with exit code 0"
         if code is None:
+            if isinstance(content, dict) and content.get("job"):
+                return "running", f"submitted as job {content['job']}"
             pid = content.get("pid") if isinstance(content, dict) else None
             alive = isinstance(pid, int) and Path(f"/proc/{pid}").exists()
             return ("running", f"process {pid}") if alive else ("interrupted", "it never recorded an end")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
@@ -35,7 +36,7 @@ def generate(
     from papertrain.configs.generating import generate as make
     from papertrain.configs.generating import targets
     from papertrain.core.errors import Refused
-    from papertrain.core.files import Writer, sha256_text
+    from papertrain.core.files import HIDDEN, Writer, sha256_text
     from papertrain.core.gate import decide_mode
     from papertrain.core.redact import holds_secret
     from papertrain.core.texts import say
@@ -55,6 +56,10 @@ def generate(
     with Writer(root, overwrite=overwrite, dry_run=dry_run) as w:
         for name, text in made.files.items():
             w.text(name, text, executable=name.endswith(".sh"))
+        if out is None:  # which plan the files were written from, so that a later change shows
+            known = place.state("generated.json") | {job.name: place.plan_digest(job.name) for job in todo}
+            w.text(f"{HIDDEN}/generated.json", json.dumps(known, indent=2, sort_keys=True) + "\n")
+    w.changes = [c for c in w.changes if not c.path.startswith(HIDDEN)]
     unconfirmed = [job.name for job in todo if not job.confirmed]
     changed = [c for c in w.changes if c.kind != "same"]
     body = "\n".join(f"  {c.kind:<8} {c.path}" for c in w.changes)

@@ -71,19 +71,9 @@ def parse_args(argv=None):
     arg("--lora_alpha", 32, "scale of the adapters; their output is multiplied by alpha / rank")
     arg("--lora_dropout", 0.0, "dropout in front of the adapters")
     arg("--lora_targets", "all-linear", "modules that get adapters: all-linear, or names with commas")
-    arg(
-        "--precision",
-        "fp32",
-        "arithmetic; pure_bf16 keeps no fp32 copy of the weights",
-        choices=["fp32", "bf16", "fp16", "pure_bf16"],
-    )
+    arg("--precision", "fp32", "arithmetic; pure_bf16 keeps no fp32 copy", choices=["fp32", "bf16", "fp16", "pure_bf16"])
     arg("--attention", "sdpa", "attention kernel: eager, sdpa, flash_attention_2")
-    arg(
-        "--gradient_checkpointing",
-        "none",
-        "compute activations twice to save memory",
-        choices=["none", "selective", "full"],
-    )
+    arg("--gradient_checkpointing", "none", "recompute activations to save memory", choices=["none", "selective", "full"])
     # The batches
     arg("--sequence_length", 256, "longer examples are cut")
     arg("--micro_batch_size", 32, "sequences per device and forward pass")
@@ -621,10 +611,8 @@ def train(args, accelerator, tokenizer, labels, train_set, validation_set, log, 
 
 def main(argv=None):
     args = parse_args(argv)
-    if os.environ.get("WORLD_SIZE", "1") == "1" and not torch.cuda.is_available():
-        os.environ.setdefault("ACCELERATE_USE_CPU", "true")
     half = {"bf16": "bf16", "fp16": "fp16"}.get(args.precision, "no")
-    accelerator = Accelerator(mixed_precision=half)
+    accelerator = Accelerator(mixed_precision=half, cpu=not torch.accelerator.is_available())
     set_seed(args.seed)
     out = Path(args.output_dir)
     out.mkdir(parents=True, exist_ok=True)

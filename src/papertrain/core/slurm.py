@@ -17,6 +17,7 @@ def sbatch(
     gpus: bool,
     notes: Sequence[str] = (),
     extra: Sequence[str] = (),
+    log: str = "",
 ) -> str:
     """The script. hours: predicted time; twice as much is asked for. extra: `#SBATCH` words of the site (account, partition)."""
     wall = max(1, math.ceil(2 * hours)) if hours else 24
@@ -29,7 +30,7 @@ def sbatch(
         *([f"#SBATCH --gpus-per-node={program.devices}"] if gpus else []),
         f"#SBATCH --cpus-per-task={8 * program.devices if gpus else 2}",
         f"#SBATCH --time={wall}:00:00",
-        f"#SBATCH --output=runs/slurm-{name}-%j.log",
+        f"#SBATCH --output={log or f'runs/slurm-{name}-%j.log'}",
         "#SBATCH --signal=TERM@120",
         "#SBATCH --requeue",
         *(f"#SBATCH {word}" for word in extra),
@@ -57,7 +58,9 @@ def sbatch(
         run = f"srun bash -c {shlex.quote('exec ' + line)}"
     elif program.kind == "python":
         place = f'--nnodes {program.nodes} --nproc_per_node {program.devices} --rdzv_backend c10d --rdzv_id "$SLURM_JOB_ID" --rdzv_endpoint "$MASTER_ADDR:$MASTER_PORT"'
-        run = f"srun torchrun {place} {shell_line(program.words)}"
+        # A job that Slurm starts again goes on from the last checkpoint.
+        out.append('more=""; if [ "${SLURM_RESTART_COUNT:-0}" -gt 0 ]; then more="--resume"; fi')
+        run = f"srun torchrun {place} {shell_line(program.words)} $more"
     else:
         run = f"srun {shell_line(program.words)}"
     out += [f"export {v.name}={shlex.quote(v.value)}" for v in variables]

@@ -1,0 +1,305 @@
+"""launch: start the run, or all runs of the study that are missing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from papertrain.core.params import Arg, DryRunArg, EnvArg, ModeArg, OverwriteArg
+from papertrain.core.report import Report
+from papertrain.core.texts import say
+
+if TYPE_CHECKING:
+    from papertrain.core.environment import Environment
+    from papertrain.core.values import Level, Mode
+    from papertrain.core.workspace import Run, Workspace
+    from papertrain.verbs._launch import Ready
+
+
+def launch(
+    work: Annotated[Path, Arg("the workspace", "WORK")],
+    *,
+    run: Annotated[str | None, Arg("this cell of the study: <method>.<data>.<seed>", "ID")] = None,
+    missing: Annotated[bool, Arg("every cell that has no finished run, one after another")] = False,
+    max_: Annotated[int | None, Arg("with --missing: at most so many", "N", name="max")] = None,
+    target: Annotated[
+        str | None, Arg("start this framework's files: script (default), llamafactory, trl, axolotl", "NAME")
+    ] = None,
+    launcher: Annotated[
+        str | None, Arg("local, torchrun, slurm or ray (default: by the plan's devices)", "NAME")
+    ] = None,
+    smoke: Annotated[
+        bool, Arg("ten real steps on the longest samples, validation, save, kill and resume: measures memory and time")
+    ] = False,
+    resume: Annotated[bool, Arg("go on from the last checkpoint")] = False,
+    supervise: Annotated[
+        bool, Arg("start again from the last checkpoint when the process was killed, at most three times")
+    ] = False,
+    yes: Annotated[bool, Arg("start; without it the command is shown, and asked for at a terminal")] = False,
+    passthrough: Annotated[Sequence[str], Arg("words after -- are passed to the training")] = (),
+    env: EnvArg = None,
+    mode: ModeArg = None,
+    overwrite: OverwriteArg = False,
+    dry_run: DryRunArg = False,
+) -> Report:
+    """Start the run, or all runs of the study that are missing, and keep a record of each.
+
+    The exact command, its variables, the training environment and the files it reads are shown first; --yes starts it.
+    Output goes to runs/<run>/stdout.log, the record (command, digests, versions, exit code) to runs/<run>/record.json.
+    Ctrl-C and SIGTERM are passed on: the training saves a checkpoint and stops. In standard mode nothing starts before
+    the plan is confirmed.
+
+      papertrain launch work --dry-run               what would run
+      papertrain launch work --yes
+      papertrain launch work --missing --max 2 --yes
+      papertrain launch work --resume --yes -- --learning_rate 1e-4
+    """
+    from papertrain.core.gate import decide_mode, require_confirmed
+    from papertrain.core.workspace import Workspace
+    from papertrain.verbs import _launch
+
+    space = Workspace.open(work)
+    settled = decide_mode(mode, space.root)
+    chosen = _launch.cells(space, run, missing, max_, overwrite)
+    if not chosen:
+        return Report(verb="launch", mode=settled, result=say("nothing to start: every run of the study is done"),
+                      explanation=say("--run ID --overwrite starts one again"), action=f"papertrain evaluate {work}", data={"runs": [], "started": False})  # fmt: skip
+    for cell in chosen:
+        if space.study.method(cell.method).kind == "train":
+            require_confirmed(space, cell.method, settled, say("launch of {run}", run=cell.id))
+    environment = _launch.environment_of(space, env)
+    if smoke:
+        from papertrain.verbs import _smoke
+
+        return _smoke.smoke(space, chosen[0], environment, settled, target=target, start=yes and not dry_run)
+    todo = [
+        _prepared(
+            space,
+            cell,
+            environment,
+            target=target,
+            launcher=launcher,
+            resume=resume,
+            overwrite=overwrite,
+            more=passthrough,
+        )
+        for cell in chosen
+    ]
+    warnings = _stale(space, chosen, settled)
+    body = "\n".join(line for one in todo for line in [*_launch.shown(one, environment), ""])
+    plain = [_plain(one) for one in todo]
+    if dry_run or not (yes or _asked(body)):
+        why = say("a dry run: nothing was started") if dry_run else say("nothing was started: add --yes to start it")
+        return Report(verb="launch", mode=settled, result=say("{n} to start: {first}", n=len(todo), first=", ".join(one.run.id for one in todo[:3])),
+                      body=body, explanation=_checked(space, todo, environment) or why, action=_again(work, run=run, missing=missing, max=max_, target=target, launcher=launcher, resume=resume, env=env),
+                      warnings=tuple(warnings), data={"runs": plain, "started": False})  # fmt: skip
+    return _go(space, todo, environment, settled, body, warnings, supervise=supervise, overwrite=overwrite)
+
+
+def _prepared(
+    space: Workspace, cell: Run, environment: Environment | None, *, target: str | None, launcher: str | None, resume: bool, overwrite: bool, more: Sequence[str]
+) -> Ready:  # fmt: skip
+    """One cell with its command; refused where it runs already, is done, or would be mixed with an earlier attempt."""
+    from papertrain.core.errors import Refused
+    from papertrain.verbs import _launch
+
+    place = space.run_path(cell.id)
+    if cell.state == "running":
+        raise Refused(
+            f"{cell.id} is running ({cell.because})", code="running", file=place, command=f"papertrain watch {place}"
+        )
+    if cell.state == "done" and not overwrite:
+        raise Refused(
+            f"{cell.id} is done",
+            code="done",
+            file=place,
+            ask=["--overwrite sets the finished run aside and starts anew"],
+            command=f"papertrain evaluate {space.root}",
+        )
+    one = _launch.ready(
+        space,
+        cell,
+        environment,
+        target=target,
+        launcher=launcher,
+        resume=resume and _launch.has_checkpoint(place),
+        more=more,
+    )
+    if cell.state in ("failed", "interrupted") and not resume and not overwrite and _launch.has_checkpoint(place):
+        raise Refused(
+            f"{cell.id} left checkpoints behind ({cell.because})", code="has-checkpoints", file=place,
+            ask=["--resume goes on from the last one", "--overwrite sets them aside and starts anew"], command=f"papertrain launch {space.root} --run {cell.id} --resume --yes",
+        )  # fmt: skip
+    why = _launch.launchers()[one.launcher].ready(_place(space, one, environment))
+    if why is not None:
+        raise Refused(
+            why,
+            code="no-launcher",
+            ask=["--launcher local starts it here", "or name a training environment with --env"],
+        )
+    return one
+
+
+def _place(space: Workspace, one: Ready, environment: Environment | None) -> Any:
+    from papertrain.run.launcher import Place
+    from papertrain.verbs import _launch
+
+    return Place(
+        root=space.root, python=_launch.python_of(environment), search=_launch.search(environment), run=one.run.id
+    )
+
+
+def _stale(space: Workspace, chosen: Sequence[Run], mode: Mode) -> list[str]:
+    """Config files of an older plan: a warning, a refusal in standard mode."""
+    from papertrain.core.errors import Refused
+
+    made, found = space.state("generated.json"), []
+    for method in dict.fromkeys(c.method for c in chosen):
+        if space.plan_path(method).is_file() and method in made and made[method] != space.plan_digest(method):
+            text = say("the plan of {method} changed after its files were written", method=method)
+            if mode == "standard":
+                raise Refused(
+                    text,
+                    code="stale",
+                    file=space.root / "configs" / method,
+                    command=f"papertrain generate {space.root}",
+                )
+            found.append(text + f": papertrain generate {space.root}")
+    return found
+
+
+def _checked(space: Workspace, todo: Sequence[Ready], environment: Environment | None) -> str:
+    """What Slurm says of the script without starting it."""
+    import subprocess
+
+    from papertrain.verbs import _launch
+
+    first = next((one for one in todo if one.start.checked_by), None)
+    if first is None:
+        return ""
+    words = list(first.start.checked_by)
+    done = subprocess.run(
+        [*words[:-1]],
+        input=first.start.script,
+        capture_output=True,
+        text=True,
+        cwd=space.root,
+        env=_launch.variables(first, environment),
+        timeout=60,
+    )
+    return say("sbatch --test-only says: {text}", text=" ".join((done.stderr or done.stdout).split())[:300])
+
+
+def _asked(body: str) -> bool:
+    """A person at a terminal is asked; anyone else is not."""
+    import sys
+
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        return False
+    sys.stderr.write(body + "\n" + say("start? [y/N] "))
+    sys.stderr.flush()
+    return sys.stdin.readline().strip().lower() in ("y", "yes")
+
+
+def _again(work: Path, **options: object) -> str:
+    """The same command with --yes."""
+    words = ["papertrain", "launch", str(work)]
+    for name, value in options.items():
+        words += [] if value in (None, False) else [f"--{name}"] if value is True else [f"--{name}", str(value)]
+    return " ".join([*words, "--yes"])
+
+
+def _plain(one: Ready) -> dict[str, Any]:
+    return {
+        "run": one.run.id, "state": one.run.state, "target": one.target, "launcher": one.launcher, "argv": list(one.start.words),
+        "environment": {v.name: v.value for v in one.start.environment}, "files": list(one.files), "data": list(one.data), "script": one.start.script or None,
+    }  # fmt: skip
+
+
+def _go(
+    space: Workspace, todo: Sequence[Ready], environment: Environment | None, mode: Mode, body: str, warnings: Sequence[str], *, supervise: bool, overwrite: bool
+) -> Report:  # fmt: skip
+    """Start them one after another; the first that fails stops the rest."""
+    from papertrain.core.progress import bar
+    from papertrain.verbs import _launch
+
+    records: list[dict[str, Any]] = []
+    aside = []
+    for one in todo:
+        if not one.resume and (one.run.state != "missing" or overwrite):
+            moved = _launch.set_aside(space, one.run.id)
+            aside += [moved] if moved else []
+        with bar(one.run.id) as advance:
+            record = _launch.started(space, one, environment, advance)
+            for _ in range(3 if supervise else 0):
+                if record["exit_code"] in (None, 0) or record["exit_code"] < 128 or record["stopped_by"]:
+                    break
+                again = _launch.ready(space, one.run, environment, target=one.target if one.target != "command" else None, launcher=one.launcher,
+                                      resume=_launch.has_checkpoint(space.run_path(one.run.id)), more=())  # fmt: skip
+                record = _launch.started(space, again, environment, advance)
+        records.append(record)
+        if record["exit_code"] not in (0, None):
+            break
+    return _told(
+        space, todo, records, mode, [*warnings, *(say("an earlier attempt lies in {folder}", folder=a) for a in aside)]
+    )
+
+
+def _told(
+    space: Workspace, todo: Sequence[Ready], records: Sequence[dict[str, Any]], mode: Mode, warnings: Sequence[str]
+) -> Report:
+    from papertrain.core.units import show_seconds
+
+    lines = []
+    for r in records:
+        if r.get("job"):
+            lines.append("  " + say("{run} submitted as job {job}", run=r["run"], job=r["job"]))
+            continue
+        measured = ", ".join(f"{k} {v:.4g}" if isinstance(v, float) else f"{k} {v}" for k, v in r["last"].items())
+        lines.append(
+            "  "
+            + say(
+                "{run} ended with exit code {code} after {time}",
+                run=r["run"],
+                code=r["exit_code"],
+                time=show_seconds(r["seconds"]),
+            )
+            + (f": {measured}" if measured else "")
+        )
+    last = records[-1]
+    place, code = space.run_path(last["run"]), last["exit_code"]
+    left = len(todo) - len(records)
+    level: Level = "ok"
+    if last.get("job"):
+        result, why, action = (
+            say("{n} submitted", n=len(records)),
+            say("the scheduler keeps the run; its log is in {log}", log=place / "stdout.log"),
+            f"papertrain watch {place}",
+        )
+    elif code == 0:
+        result = say("{n} of {all} finished", n=len(records), all=len(todo))
+        why, action = (
+            say("each has its record.json: command, versions, digests, exit code"),
+            f"papertrain evaluate {space.root}",
+        )
+    elif last["stopped_by"]:
+        result = say(
+            "{run} was stopped by {signal}, exit code {code}", run=last["run"], signal=last["stopped_by"], code=code
+        )
+        why, action, level = (
+            say("the training was told, and saved what it could"),
+            f"papertrain launch {space.root} --run {last['run']} --resume --yes",
+            "error",
+        )
+    else:
+        result = say("{run} failed with exit code {code}", run=last["run"], code=code) + (
+            say("; {n} not started", n=left) if left else ""
+        )
+        why, action, level = (
+            say("its output is in {log}", log=place / "stdout.log"),
+            f"papertrain diagnose {place}",
+            "error",
+        )
+    return Report(verb="launch", mode=mode, result=result, body="\n".join(lines), explanation=why, action=action, warnings=tuple(warnings), level=level,
+                  data={"runs": list(records), "started": True, "not_started": [one.run.id for one in todo[len(records):]]})  # fmt: skip

@@ -1,0 +1,102 @@
+"""generate: everything written from the plan, edits of a person left alone, unconfirmed plans marked."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+from workspaces import make_workspace
+
+from papertrain.core.errors import PapertrainError, Refused
+from papertrain.core.gate import confirm
+from papertrain.core.workspace import Workspace
+from papertrain.verbs.generate import generate
+
+
+def tree(root: Path) -> dict[str, bytes]:
+    return {str(p.relative_to(root)): p.read_bytes() for p in root.rglob("*") if p.is_file()}
+
+
+def test_a_plan_becomes_the_files_of_every_framework_that_applies(tmp_path: Path) -> None:
+    work = make_workspace(tmp_path)
+    report = generate(work)
+    names = {f["path"] for f in report.data["files"]}
+    assert {
+        "configs/ours/llamafactory/train.yaml",
+        "configs/ours/script/train.py",
+        "configs/ours/deepspeed/ds_zero0.json",
+        "commands.sh",
+        "commands.md",
+        "monitoring.md",
+    } <= names
+    for file in report.data["files"]:
+        assert hashlib.sha256((work / file["path"]).read_bytes()).hexdigest() == file["sha256"]
+    assert report.exit_code() == 0 and report.action == f"papertrain launch {work}"
+    assert json.loads((work / ".papertrain/generated.json").read_text())["ours"] == Workspace(work).plan_digest("ours")
+
+
+def test_deleted_configs_come_back_with_the_same_bytes(tmp_path: Path) -> None:
+    import shutil
+
+    work = make_workspace(tmp_path)
+    generate(work)
+    before = tree(work / "configs")
+    shutil.rmtree(work / "configs")
+    generate(work)
+    assert tree(work / "configs") == before
+
+
+def test_what_a_person_edited_is_left_alone_and_overwritten_only_when_told(tmp_path: Path) -> None:
+    work = make_workspace(tmp_path)
+    generate(work)
+    edited = work / "configs/ours/llamafactory/train.yaml"
+    edited.write_text(edited.read_text() + "# mine\n")
+    with pytest.raises(Refused) as refusal:
+        generate(work)
+    assert refusal.value.exit == 3 and edited.read_text().endswith("# mine\n")
+    generate(work, overwrite=True)
+    assert not edited.read_text().endswith("# mine\n")
+
+
+def test_a_dry_run_shows_the_text_and_writes_nothing(tmp_path: Path) -> None:
+    work = make_workspace(tmp_path)
+    before = tree(work)
+    report = generate(work, dry_run=True)
+    assert tree(work) == before
+    assert "+per_device_train_batch_size: 4" in report.body
+
+
+def test_unconfirmed_is_said_in_every_file_until_it_is_confirmed(tmp_path: Path) -> None:
+    work = make_workspace(tmp_path)
+    report = generate(work, mode="standard")
+    assert report.exit_code() == 0 and report.data["unconfirmed"] == ["ours"]
+    assert report.action == f"papertrain status {work} --confirm derive"
+    marked = [n for n, b in tree(work).items() if n.endswith((".md", ".yaml", ".sh")) and b"unconfirmed" in b]
+    assert len(marked) == len([n for n in tree(work) if n.endswith((".md", ".yaml", ".sh"))])
+    confirm(Workspace(work), "ours")
+    generate(work, mode="standard")
+    assert not [n for n, b in tree(work).items() if n.endswith((".md", ".yaml", ".sh")) and b"unconfirmed" in b]
+
+
+def test_a_misspelt_target_is_answered_with_the_nearest(tmp_path: Path) -> None:
+    with pytest.raises(PapertrainError) as error:
+        generate(make_workspace(tmp_path), target=["llama-factory"])
+    assert error.value.nearest == "llamafactory" and error.value.exit == 2
+
+
+def test_a_folder_that_is_no_workspace_is_one_clear_error(tmp_path: Path) -> None:
+    for place in (tmp_path, tmp_path / "nowhere"):
+        with pytest.raises(PapertrainError) as error:
+            generate(place)
+        assert error.value.exit == 2 and "papertrain plan" in (error.value.command or "")
+
+
+def test_a_baseline_that_is_a_command_stands_in_the_commands(tmp_path: Path) -> None:
+    work = make_workspace(tmp_path, command="python base.py {data_train} {seed} {out}")
+    generate(work)
+    assert "python base.py {data_train} {seed} {out}" in (work / "commands.md").read_text()

@@ -1,0 +1,243 @@
+"""launch: shown first, started when told, recorded whole, signals passed on, gated in standard mode."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+from workspaces import make_workspace
+
+from papertrain.core.errors import PapertrainError, Refused
+from papertrain.core.gate import confirm
+from papertrain.core.workspace import Workspace
+from papertrain.verbs.generate import generate
+from papertrain.verbs.launch import launch
+
+GOOD = "import sys, pathlib, os; out = pathlib.Path(sys.argv[2]); (out / 'seed.txt').write_text(sys.argv[1]); print('hello', sys.argv[3])"
+
+
+def study(tmp_path: Path, code: str = GOOD) -> Path:
+    work = make_workspace(tmp_path, command="{python} base.py {seed} {out} {data_train}")
+    (work / "base.py").write_text(code)
+    return work
+
+
+def record(work: Path, run: str = "base.toy.1") -> dict[str, object]:
+    found: dict[str, object] = json.loads((work / f"runs/{run}/record.json").read_text())
+    return found
+
+
+def test_without_yes_the_command_is_shown_and_nothing_starts(tmp_path: Path) -> None:
+    work = study(tmp_path)
+    report = launch(work, run="base.toy.1")
+    assert report.exit_code() == 0 and report.data["started"] is False
+    assert report.data["runs"][0]["argv"][1:] == ["base.py", "1", "runs/base.toy.1", "../train.jsonl"]
+    assert "--yes" in (report.action or "") and "base.py 1 runs/base.toy.1" in report.body
+    assert not (work / "runs").exists()
+
+
+def test_a_started_run_keeps_output_command_digests_and_exit_code(tmp_path: Path) -> None:
+    work = study(tmp_path)
+    report = launch(work, run="base.toy.1", yes=True)
+    assert report.exit_code() == 0
+    kept = record(work)
+    assert kept["exit_code"] == 0 and kept["seed"] == 1 and kept["run"] == "base.toy.1"
+    assert (work / "runs/base.toy.1/stdout.log").read_text() == "hello ../train.jsonl\n"
+    assert (work / "runs/base.toy.1/seed.txt").read_text() == "1"
+    by_path = {f["path"]: f for f in kept["config"] + kept["data_files"]}  # type: ignore[operator]
+    import hashlib
+
+    assert by_path["base.py"]["sha256"] == hashlib.sha256(GOOD.encode()).hexdigest()
+    assert by_path["../train.jsonl"]["sha256"] == hashlib.sha256((tmp_path / "train.jsonl").read_bytes()).hexdigest()
+    assert any(o["path"] == "runs/base.toy.1/seed.txt" for o in kept["outputs"])  # type: ignore[attr-defined]
+    assert Workspace(work).grid()[-1].state == "done"
+
+
+def test_secrets_of_the_environment_stay_out_of_the_record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HF_TOKEN", "hf_abcdefghijABCDEFGHIJ0123456789klmn")
+    monkeypatch.setenv("HF_HOME", "cache")
+    work = study(tmp_path, "import os; print(os.environ['HF_TOKEN'][:3])")
+    launch(work, run="base.toy.1", yes=True)
+    text = (work / "runs/base.toy.1/record.json").read_text()
+    assert "hf_abcd" not in text and record(work)["environment"] == {"HF_HOME": "cache", "PYTHONHASHSEED": "1"}
+    assert (work / "runs/base.toy.1/stdout.log").read_text() == "hf_\n", "the training itself still has it"
+
+
+def test_a_failure_is_exit_1_with_the_way_to_the_diagnosis(tmp_path: Path) -> None:
+    work = study(tmp_path, "raise SystemExit(7)")
+    report = launch(work, run="base.toy.1", yes=True)
+    assert report.exit_code() == 1 and record(work)["exit_code"] == 7
+    assert report.action == f"papertrain diagnose {work / 'runs/base.toy.1'}"
+    assert Workspace(work).grid()[-1].state == "failed"
+
+
+def test_a_failed_run_is_set_aside_before_the_next_attempt(tmp_path: Path) -> None:
+    work = study(tmp_path, "raise SystemExit(7)")
+    launch(work, run="base.toy.1", yes=True)
+    (work / "base.py").write_text(GOOD)
+    report = launch(work, run="base.toy.1", yes=True)
+    assert report.exit_code() == 0 and record(work)["exit_code"] == 0
+    assert json.loads((work / "runs/earlier/base.toy.1.1/record.json").read_text())["exit_code"] == 7
+
+
+def test_a_finished_run_is_not_started_again_without_overwrite(tmp_path: Path) -> None:
+    work = study(tmp_path)
+    launch(work, run="base.toy.1", yes=True)
+    with pytest.raises(Refused, match="is done"):
+        launch(work, run="base.toy.1", yes=True)
+    assert launch(work, run="base.toy.1", yes=True, overwrite=True).exit_code() == 0
+
+
+def test_a_killed_process_counts_as_128_plus_its_signal_and_is_started_again_when_supervised(tmp_path: Path) -> None:
+    code = "import os, pathlib, sys; n = pathlib.Path('count'); i = int(n.read_text()) if n.exists() else 0; n.write_text(str(i + 1)); os.kill(os.getpid(), 9) if i < 2 else print('ok')"
+    work = study(tmp_path, code)
+    assert launch(work, run="base.toy.1", yes=True).exit_code() == 1
+    assert record(work)["exit_code"] == 137
+    assert launch(work, run="base.toy.1", yes=True, supervise=True).exit_code() == 0
+    assert (work / "count").read_text() == "3" and len(record(work)["attempts"]) == 1  # type: ignore[arg-type]
+
+
+def test_ctrl_c_and_sigterm_reach_the_training_and_its_exit_code_is_kept(tmp_path: Path) -> None:
+    code = "import signal, sys, time, pathlib\nsignal.signal(signal.SIGTERM, lambda n, f: (pathlib.Path('told').write_text('saved'), sys.exit(143)))\npathlib.Path('up').write_text('')\ntime.sleep(60)"
+    work = study(tmp_path, code)
+    start = [
+        sys.executable,
+        "-c",
+        "import sys; from papertrain.cli import main; sys.exit(main())",
+        "launch",
+        str(work),
+        "--run",
+        "base.toy.1",
+        "--yes",
+    ]
+    process = subprocess.Popen(
+        start, stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True
+    )
+    end = time.monotonic() + 20
+    while not (work / "up").exists() and time.monotonic() < end:
+        time.sleep(0.02)
+    assert record(work)["exit_code"] is None and Workspace(work).grid()[-1].state == "running"
+    process.send_signal(signal.SIGTERM)
+    out, _ = process.communicate(timeout=20)
+    assert process.returncode == 1 and "SIGTERM" in out and "--resume" in out
+    assert (work / "told").read_text() == "saved"
+    assert (record(work)["exit_code"], record(work)["stopped_by"]) == (143, "SIGTERM")
+
+
+def test_missing_starts_the_open_cells_in_their_order_up_to_max(tmp_path: Path) -> None:
+    work = make_workspace(tmp_path, command="{python} base.py {seed} {out} {data_train}")
+    text = (
+        (work / "study.toml")
+        .read_text()
+        .replace("seeds = [1]", "seeds = [1, 2, 3]")
+        .replace("[methods.ours]\n", "")
+        .replace('ours = "ours"', 'ours = "base"')
+    )
+    (work / "study.toml").write_text(text)
+    (work / "base.py").write_text(GOOD)
+    report = launch(work, missing=True, max_=2, yes=True)
+    assert [r["run"] for r in report.data["runs"]] == ["base.toy.1", "base.toy.2"]
+    assert [r["run"] for r in launch(work, missing=True, yes=True).data["runs"]] == ["base.toy.3"]
+    assert launch(work, missing=True, yes=True).data["runs"] == []
+
+
+def test_standard_mode_refuses_until_the_plan_is_confirmed_and_the_files_are_written(tmp_path: Path) -> None:
+    work = make_workspace(tmp_path)
+    generate(work)
+    with pytest.raises(Refused) as refusal:
+        launch(work, mode="standard")
+    assert refusal.value.code == "unconfirmed" and refusal.value.exit == 3
+    confirm(Workspace(work), "ours")
+    assert launch(work, mode="standard", dry_run=True).exit_code() == 0
+
+
+def test_without_generated_files_it_names_the_command_that_writes_them(tmp_path: Path) -> None:
+    with pytest.raises(Refused) as refusal:
+        launch(make_workspace(tmp_path))
+    assert refusal.value.code == "not-generated" and "papertrain generate" in (refusal.value.command or "")
+
+
+def test_a_plan_that_changed_after_its_files_is_a_warning_and_a_refusal_in_standard_mode(tmp_path: Path) -> None:
+    work = make_workspace(tmp_path)
+    generate(work)
+    make_workspace(tmp_path, learning_rate=1e-4)
+    confirm(Workspace(work), "ours")
+    assert any("changed after its files" in w for w in launch(work, dry_run=True).warnings)
+    with pytest.raises(Refused, match="changed after its files"):
+        launch(work, dry_run=True, mode="standard")
+
+
+def test_several_devices_are_started_through_torchrun_and_the_tool_that_wants_it(tmp_path: Path) -> None:
+    work = make_workspace(tmp_path, cards=4)
+    generate(work)
+    try:
+        one = launch(work, dry_run=True).data["runs"][0]
+    except Refused as refusal:
+        pytest.skip(refusal.says)
+    assert one["launcher"] == "torchrun" and one["argv"][1:6] == [
+        "-m",
+        "torch.distributed.run",
+        "--standalone",
+        "--nproc_per_node",
+        "4",
+    ]
+    other = launch(work, dry_run=True, target="llamafactory").data["runs"][0]
+    assert other["argv"][:3] == ["llamafactory-cli", "train", "configs/ours/llamafactory/train.yaml"]
+    assert other["environment"]["FORCE_TORCHRUN"] == "1" and other["environment"]["NPROC_PER_NODE"] == "4"
+
+
+def test_a_wish_that_nobody_knows_is_answered_with_the_nearest(tmp_path: Path) -> None:
+    work = study(tmp_path)
+    generate(work)
+    for options, near in (
+        ({"run": "base.toi.1"}, "toy"),
+        ({"target": "skript"}, "script"),
+        ({"run": "base.toy.1", "launcher": "lokal"}, "local"),
+    ):
+        with pytest.raises(PapertrainError) as error:
+            launch(work, **options)  # type: ignore[arg-type]
+        assert error.value.exit == 2 and error.value.nearest == near
+    with pytest.raises(PapertrainError, match="no run"):
+        launch(work, run="nonsense")
+
+
+def test_slurm_is_refused_where_sbatch_is_missing_and_shows_its_script_where_it_is_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    work = study(tmp_path)
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")
+    if not any(Path(p, "sbatch").exists() for p in ("/usr/bin", "/bin")):
+        with pytest.raises(Refused, match="sbatch is not installed"):
+            launch(work, run="base.toy.1", launcher="slurm")
+    tools = tmp_path / "tools"
+    tools.mkdir()
+    fake = tools / "sbatch"
+    fake.write_text(
+        '#!/bin/sh\nif [ "$1" = --test-only ]; then grep -q "^srun" && echo "sbatch: Job 7 to start" >&2; exit 0; fi\n[ "$1" = --parsable ] && grep -q "#SBATCH --nodes=1" "$2" && echo 41\n'
+    )
+    fake.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tools}:/usr/bin:/bin")
+    report = launch(work, run="base.toy.1", launcher="slurm")
+    assert "#SBATCH --ntasks-per-node=1" in report.body and "Job 7 to start" in report.explanation
+    report = launch(work, run="base.toy.1", launcher="slurm", yes=True)
+    assert record(work)["job"] == "41" and "job 41" in report.body
+    assert Workspace(work).grid()[-1].because == "submitted as job 41"
+
+
+def test_words_after_two_dashes_reach_the_training(tmp_path: Path) -> None:
+    work = study(tmp_path, "import sys; print(sys.argv[-2:])")
+    assert (
+        os.system(
+            f"{sys.executable} -c 'import sys; from papertrain.cli import main; sys.exit(main())' launch {work} --run base.toy.1 --yes -- --lr 1e-4 >/dev/null"
+        )
+        == 0
+    )
+    assert (work / "runs/base.toy.1/stdout.log").read_text() == "['--lr', '1e-4']\n"
