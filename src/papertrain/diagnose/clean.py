@@ -35,7 +35,7 @@ def clean(raw: str) -> tuple[str, str]:
     """(text, rank): `rank` is '' where the line does not name one."""
     if _SUSPECT.search(raw):
         raw = _CONTROL.sub("", _ANSI.sub("", raw.replace("\r", "\n").rstrip("\n").rpartition("\n")[2]))
-    if len(raw) > LONGEST_LINE:
+    if len(raw) > (8 * LONGEST_LINE if raw[:1] == "{" else LONGEST_LINE):
         raw = raw[: LONGEST_LINE - 600] + " … " + raw[-590:]
     rank = ""
     if not raw or (raw[0] not in _STARTS and " | " not in raw[:44]):

@@ -134,6 +134,9 @@ def signs(case: Case) -> str:
                 return f"{log.name}:{log.lines[i].no}: {text.strip()[:80]}"
     if broken := non_finite(case):
         return f"the numbers stop being finite at {broken.row.file}:{broken.row.line}"
+    once = next((r for r, v in case.series("loss") if not math.isfinite(v)), None)
+    if once is not None:
+        return f"a loss that is not a number at {once.file}:{once.line}, finite again later"
     return ""
 
 

@@ -149,7 +149,7 @@ def rise(case: Case) -> Rise | None:
     leave = next((i for i in range(a, b + 1) if values[i] > level[a] + max(4 * noise, 0.15 * height)), b)
     b = next(i for i in range(a, b + 1) if level[i] >= level[a] + 0.9 * height)
     end = statistics.median(values[-min(5, len(values)) :])
-    recovered = end < level[a] + 0.35 * height and b < len(values) - 3
+    recovered = end < level[a] + 0.35 * height and values[-1] < level[a] + 0.6 * height and b < len(values) - 2
     return Rise(at=rows[leave], best=level[a], peak=level[b], end=end, start=level[0], sudden=b - leave <= 3 + width // 2,
                 recovered=recovered, norm_rose=_norm_ratio(case, rows[a], rows[b]))  # fmt: skip
 
@@ -171,7 +171,7 @@ def _norm_ratio(case: Case, a: Row, b: Row) -> float:
 def spike(case: Case) -> tuple[Row, float, float] | None:
     """An isolated jump to at least twice the level around it: (row, value, level)."""
     rows, values = [r for r, _ in case.curve], [v for _, v in case.curve]
-    if len(values) < 12:
+    if len(values) < 9:
         return None
     noise = _noise(values)
     for i in range(4, len(values)):

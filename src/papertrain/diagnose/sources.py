@@ -115,13 +115,13 @@ def chunks(source: Source, stdin: IO[bytes] | None = None) -> Iterator[bytes]:
             yield notebook_text(source.path)
         else:
             with source.path.open("rb", buffering=0) as f:
-                yield from _read(f)  # type: ignore[arg-type]
+                yield from _read(f)
     except (OSError, EOFError) as e:
         why = getattr(e, "strerror", None) or str(e) or type(e).__name__
         raise PapertrainError(f"{source.name}: cannot be read: {why}", code="unreadable", file=source.name) from None
 
 
-def _read(stream: IO[bytes]) -> Iterator[bytes]:
+def _read(stream: Any) -> Iterator[bytes]:
     while block := stream.read(CHUNK):
         yield block
 

@@ -21,7 +21,7 @@ def judge(case: Case) -> Match | None:
         and len(norms) >= 5
         and max(norms) == 0
         and losses
-        and min(losses) > 0.02
+        and min(losses) > 0.97 * max(losses) > 0.02
         and not case.find("None of the inputs have requires_grad")
     ):
         return RULE.found(0.72, [case.series("grad_norm")[0][0].quote(), case.series("grad_norm")[-1][0].quote()])

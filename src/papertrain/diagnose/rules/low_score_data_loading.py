@@ -19,7 +19,7 @@ def judge(case: Case) -> Match | None:
         values = case.values(name)
         if (
             len(values) >= 3
-            and len(set(values)) == 1
+            and max(values) - min(values) <= 0.001 * max(1.0, abs(values[0]))
             and values[0] not in (1.0,)
             and not (values[0] == 100.0 and "error" not in name)
         ):

@@ -11,7 +11,8 @@ def judge(case: Case) -> Match | None:
         return None
     if case.find("already at minimum"):
         return None
-    return RULE.found(0.9, [*hits[:2], *(r.quote() for r in zero[:1])])
+    says = "" if hits else "The first rows were logged before the scheduler's first step, or within its warm-up from 0."
+    return RULE.found(0.9 if hits else 0.7, [*hits[:2], *(r.quote() for r in zero[:1])], cause=says)
 
 
 RULE = cause(

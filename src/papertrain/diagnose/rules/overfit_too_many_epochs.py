@@ -9,13 +9,13 @@ from papertrain.diagnose.case import Case
 from papertrain.diagnose.rule import Match, cause, fix
 
 
-def improves(case: Case, line: int) -> bool:
+def improves(case: Case, line: int, prefix: str) -> bool:
     """Some primary metric still got better after the best evaluation loss."""
     for name in {
         k
         for r in case.rows
         for k in r.values
-        if re.search(r"(?i)(accuracy|f1|bleu|rouge\w*|map|wer|cer|exact_match)$", k) and k.startswith(("eval", "test"))
+        if re.search(r"(?i)(accuracy|f1|bleu|rouge\w*|map|wer|cer|exact_match)$", k) and k.startswith((prefix, "test"))
     }:
         series = case.series(name)
         before, after = [v for r, v in series if r.line <= line], [v for r, v in series if r.line > line]
@@ -51,7 +51,7 @@ def judge(case: Case) -> Match | None:
             or last - best < 1.5 * noise
         ):
             continue
-        if improves(case, series[best_i][0].line):
+        if improves(case, series[best_i][0].line, name.removesuffix("_loss")):
             continue
         return RULE.found(
             0.9 if last > 1.5 * best else 0.75,
