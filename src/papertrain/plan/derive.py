@@ -76,7 +76,7 @@ def assemble(q: Question, sets: dict[str, Any], task: str, method: Decision[str]
     length = steps_task.sequence_length(model, task, data, asked_length)
     packing = settle(steps_task.packing(task, data, length.value), sets)
 
-    share = settle(steps_batch.validation_share(task, data), sets)
+    share = settle(steps_batch.validation_share(task, data, q.validation), sets)
     sequences = steps_batch.train_sequences(task, data, share.value, length.value, packing.value)
     epochs = settle(steps_batch.epochs(rules, task, method.value, data), sets)
     batch = global_batch(q, sets, task, method.value, sequences, epochs.value)
@@ -86,7 +86,7 @@ def assemble(q: Question, sets: dict[str, Any], task: str, method: Decision[str]
 
     rate = settle(steps_rate.learning_rate(rules, task, method.value, model, batch.value), sets)
     decay = settle(steps_rate.weight_decay(rules, task, model, total.value, rate.value), sets)
-    evals = settle(steps_batch.eval_steps(total.value, share.value), sets)
+    evals = settle(steps_batch.eval_steps(total.value, share.value > 0 or q.validation is not None), sets)
     saves = saved(settle(steps_batch.save_steps(total.value, evals.value), sets), evals.value)
     adapters = adapter_decisions(q, sets, method.value)
     loss = optional(steps_task.loss(task, model), sets)

@@ -16,7 +16,8 @@ T = TypeVar("T")
 
 
 class Question(Record, frozen=True, kw_only=True):
-    """`sets`: decision name → the value that the user fixed. `margin`: the share of a card that stays free."""
+    """`sets`: decision name → the value that the user fixed. `validation`: a file of its own for the validation loss.
+    `memory_shift`, `time_shift`: what a run of the user's moved the estimates by."""
 
     model: ModelSpec
     compute: Compute
@@ -28,6 +29,7 @@ class Question(Record, frozen=True, kw_only=True):
     name: str = "ours"
     fine_grained: bool = False
     sets: dict[str, Any] = {}
+    validation: str | None = None
     memory_shift: float = 1.0
     time_shift: float = 1.0
 

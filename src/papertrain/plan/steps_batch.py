@@ -12,8 +12,17 @@ from papertrain.plan.rulesets import epochs_for, tuner, warmup_for
 NO_DATA = "unknown without --data"
 
 
-def validation_share(task: str, data: DatasetProfile | None) -> Decision[float]:
-    """The part of the training file that is held back to see the plateau."""
+def validation_share(task: str, data: DatasetProfile | None, file: str | None = None) -> Decision[float]:
+    """The part of the training file that is held back to see the plateau; none where there is a file for it."""
+    if file is not None:
+        why = f"none of the training data: the study has {file} for it"
+        return Decision(
+            name="validation_share",
+            value=0.0,
+            source=Source(kind="user", ref="study.toml"),
+            rests_on=("data",),
+            why=why,
+        )
     table = law("schedule").get("validation")
     source = law("schedule").source("validation")
     if data is None:
@@ -143,7 +152,7 @@ def warmup_steps(rules: str, task: str, total: int | None) -> Decision[int | Non
     return Decision(value=value, why=f"{share} of {total:,} steps", **common)
 
 
-def eval_steps(total: int | None, share: float) -> Decision[int | None]:
+def eval_steps(total: int | None, validated: bool) -> Decision[int | None]:
     looks = law("schedule").get("early_stopping.evaluations")
     common: dict[str, Any] = {
         "name": "eval_steps",
@@ -153,7 +162,7 @@ def eval_steps(total: int | None, share: float) -> Decision[int | None]:
     }
     if total is None:
         return Decision(value=None, why=f"a tenth of the steps, {NO_DATA}", **common)
-    if share == 0:
+    if not validated:
         return Decision(value=None, why="nothing is held back, so there is nothing to look at", **common)
     value = max(1, total // looks)
     return Decision(value=value, why=f"{total // value} looks at the validation loss in {total:,} steps", **common)

@@ -32,7 +32,9 @@ def learning_rate(rules: str, task: str, method: str, model: ModelSpec, batch: i
 
 
 def reason(r: Rate, rules: str, task: str, method: str, model: ModelSpec, batch: int, family: str) -> str:
-    what = {"classification": "fine-tuning of a classifier", "image": "fine-tuning of an image classifier"}.get(task, task.upper())
+    what = {"classification": "fine-tuning of a classifier", "image": "fine-tuning of an image classifier"}.get(
+        task, task.upper()
+    )
     parts = [f"base {show_number(r.base)} for {method} {what}"]
     if r.flat and rules == "method":
         low, high = r.flat

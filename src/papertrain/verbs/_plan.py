@@ -69,6 +69,18 @@ def profile_of(path: Path, model: ModelSpec, task: str | None, seq_len: int | No
     return found
 
 
+def validation_of(place: Path | None, data: Path | None) -> str | None:
+    """The validation file that the study in that place names for this training data."""
+    from papertrain.core.workspace import STUDY, Workspace
+
+    if place is None or data is None or not (place / STUDY).is_file():
+        return None
+    for d in Workspace(place).study.datasets:
+        if d.validation and d.train and (place / d.train).resolve() == data.resolve():
+            return d.validation
+    return None
+
+
 def moved(data: DatasetProfile) -> bool:
     """Whether the file is there and no longer the one that was counted (a large one: by its size)."""
     from papertrain.core.files import sha256_file

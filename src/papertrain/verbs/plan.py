@@ -87,7 +87,7 @@ def plan(
         question, before = _stored(Path(target), name)
         question = _changed(question, locals())
     else:
-        question, before = _asked(locals()), None
+        question, before = _asked(locals()), _earlier(place, name or "ours")
     question = _with_sets(question, fixed, method=method, task=task, seq_len=seq_len)
     notes: list[str] = []
     if calibrate is not None:
@@ -122,6 +122,7 @@ def _asked(o: dict[str, Any]) -> Question:
     return Question(
         model=_plan.with_head(model, task, data), compute=compute, dataset=data, task=task, method=o["method"], seq_len=o["seq_len"],
         rules=o["rules"] or "method", name=o["name"] or "ours", fine_grained=o["fine_grained"],
+        validation=_plan.validation_of(o["output"], o["data"]),
     )  # fmt: skip
 
 
@@ -132,6 +133,17 @@ def _stored(work: Path, name: str | None) -> tuple[Question, TrainingPlan]:
     space = Workspace.open(work)
     before = space.plan(name)
     return _plan.read_question(space.plan_path(before.name).with_name(_plan.QUESTION)), before
+
+
+def _earlier(place: Path | None, name: str) -> TrainingPlan | None:
+    """The plan that stands in that place already, if it can be read."""
+    from papertrain.core.errors import PapertrainError
+    from papertrain.core.workspace import Workspace
+
+    try:
+        return None if place is None or not Workspace(place).plan_path(name).is_file() else Workspace(place).plan(name)
+    except PapertrainError:
+        return None
 
 
 def _changed(q: Question, o: dict[str, Any]) -> Question:
