@@ -1,0 +1,101 @@
+"""An example as the text that the model sees, cut into what is masked and what is trained."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from papertrain.core.models import ModelSpec
+from papertrain.data.examples import Example, example
+from papertrain.data.formats import Layout
+from papertrain.data.template import ChatTemplate, load_template
+
+
+class Segment(NamedTuple):
+    text: str
+    trained: bool
+
+
+class Renderer:
+    """How one model's data becomes text: its chat template, or question, answer and end token without one."""
+
+    def __init__(
+        self, template: ChatTemplate | None = None, special: Mapping[str, str] | None = None, says: str = ""
+    ) -> None:
+        self.template, self.special, self.says = template, dict(special or {}), says
+
+    @property
+    def end(self) -> str:
+        return self.special.get("eos_token", "")
+
+    def segments(self, one: Example) -> list[Segment]:
+        """The text of an example (of a pair's chosen side), in order. Raises RowError where the template refuses it."""
+        if one.kind == "text":
+            return [Segment(one.text + self.end, True)]
+        if one.kind == "label":
+            return [Segment(one.text, False)]
+        return self.conversation(one.messages, last_only=one.kind in ("pair", "kto"))
+
+    def rejected(self, one: Example) -> list[Segment]:
+        return self.conversation(one.other, last_only=True)
+
+    def conversation(self, messages: Sequence[dict[str, Any]], *, last_only: bool = False) -> list[Segment]:
+        answers = [i for i, m in enumerate(messages) if m["role"] == "assistant"]
+        answers = answers[-1:] if last_only else answers
+        return (
+            self._plainly(messages, set(answers))
+            if self.template is None
+            else self._by_template(self.template, messages, answers)
+        )
+
+    def _by_template(
+        self, template: ChatTemplate, messages: Sequence[dict[str, Any]], answers: Sequence[int]
+    ) -> list[Segment]:
+        """Each answer lies between the prompt that ends before it and the conversation that ends with it."""
+        whole = template.render(messages)
+        found: list[Segment] = []
+        at = 0
+        for i in answers:
+            before = template.render(messages[:i], prompt=True)
+            through = whole if i == len(messages) - 1 else template.render(messages[: i + 1])
+            start = _shared(before, whole)
+            stop = _shared(through, whole)
+            # A template that rewrites earlier turns (dropping their reasoning) shares less than the whole prefix.
+            start, stop = max(at, start), max(at, start, stop)
+            found += [Segment(whole[at:start], False), Segment(whole[start:stop], True)]
+            at = stop
+        found.append(Segment(whole[at:], False))
+        return [s for s in found if s.text]
+
+    def _plainly(self, messages: Sequence[dict[str, Any]], answers: set[int]) -> list[Segment]:
+        found = []
+        for i, message in enumerate(messages):
+            if message["role"] == "assistant":
+                found.append(Segment(message["content"] + self.end, i in answers))
+            else:
+                found.append(Segment(message["content"] + "\n", False))
+        return [s for s in found if s.text]
+
+
+def _shared(part: str, whole: str) -> int:
+    """How much of `part` the whole begins with."""
+    if whole.startswith(part):
+        return len(part)
+    low, high = 0, min(len(part), len(whole))
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if whole.startswith(part[:middle]) else (low, middle - 1)
+    return low
+
+
+def renderer(model: ModelSpec | None) -> Renderer:
+    """The renderer of a model: its own template where its folder is here."""
+    if model is None or model.local_path is None:
+        return Renderer()
+    return Renderer(*load_template(Path(model.local_path)))
+
+
+def render(row: Mapping[str, Any], layout: Layout, model: ModelSpec | None) -> list[Segment]:
+    """One row of a data set as (text, trained) segments. Raises RowError."""
+    return renderer(model).segments(example(row, layout))

@@ -1,0 +1,135 @@
+"""Tokens of texts: exact with the model's own tokenizer.json, else an interval from the characters, and why."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from papertrain.core.models import ModelSpec
+from papertrain.data.render import Segment
+
+_TOKENIZER_LIMIT_BYTES = 200_000_000
+_WIDE = re.compile(
+    r"[\u1100-\u11ff\u2e80-\u9fff\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\uff00-\uffef\U00020000-\U0003ffff]+"
+)
+
+# Characters per token, lowest and highest: Latin prose and code, wide scripts (Chinese, Japanese, Korean), all others. With a
+# vocabulary under 60,000 (Llama 2, BERT) wide characters are often split into bytes.
+_LARGE = ((3.2, 5.0), (0.9, 1.9), (1.4, 3.6))
+_SMALL = ((2.9, 4.6), (0.5, 1.2), (0.9, 2.4))
+
+
+class Count(NamedTuple):
+    """Tokens of one example: all, and those that are trained; low and high differ where they are not counted exactly."""
+
+    low: int
+    high: int
+    trained_low: int
+    trained_high: int
+
+
+class TokenCounter:
+    """Counts what a renderer produced. `exact` says which of the two ways."""
+
+    def __init__(self, model: ModelSpec | None) -> None:
+        self.name, self.why = "", "no model is given"
+        self._tokenizer: Any = None
+        self._added = 0
+        self._ranges = _LARGE if model is None or not 0 < model.vocab < 60_000 else _SMALL
+        if model is not None:
+            self._load(model)
+
+    @property
+    def exact(self) -> bool:
+        return self._tokenizer is not None
+
+    def _load(self, model: ModelSpec) -> None:
+        if model.local_path is None:
+            self.why = f"the tokenizer of {model.name} is not on this machine"
+            return
+        file = Path(model.local_path) / "tokenizer.json"
+        if not file.is_file():
+            self.why = f"{file.name} is not in the model's folder"
+            return
+        if file.stat().st_size > _TOKENIZER_LIMIT_BYTES:
+            self.why = f"{file.name} is larger than a tokenizer can be"
+            return
+        from tokenizers import Tokenizer
+
+        try:
+            loaded = Tokenizer.from_file(str(file))
+        except Exception as e:  # the library raises its own kinds, and for a hostile file a panic
+            self.why = f"{file.name} cannot be read: {type(e).__name__}"
+            return
+        loaded.no_padding()
+        loaded.no_truncation()
+        self._tokenizer, self.name, self.why = loaded, f"{model.name}/{file.name}", ""
+        self._added = loaded.num_special_tokens_to_add(False)
+
+    def count(self, examples: Sequence[tuple[list[Segment], bool]]) -> list[Count]:
+        """For each (segments, whether the tokenizer puts its own special tokens around it)."""
+        return (
+            self._exactly(examples)
+            if self.exact
+            else [self._roughly(segments, special) for segments, special in examples]
+        )
+
+    def _exactly(self, examples: Sequence[tuple[list[Segment], bool]]) -> list[Count]:
+        texts = ["".join(s.text for s in segments) for segments, _ in examples]
+        mixed = [any(s.trained for s in segments) and not all(s.trained for s in segments) for segments, _ in examples]
+        batch = self._tokenizer.encode_batch if any(mixed) else self._tokenizer.encode_batch_fast
+        found = []
+        for coded, (segments, special), several in zip(batch(texts, add_special_tokens=False), examples, mixed):
+            total = len(coded)
+            if several:
+                trained = _trained(coded, segments, total)
+            else:
+                trained = total if segments and segments[0].trained else 0
+            total += self._added if special else 0
+            found.append(Count(total, total, trained, trained))
+        return found
+
+    def _roughly(self, segments: Sequence[Segment], special: bool) -> Count:
+        low = high = trained_low = trained_high = 0.0
+        for text, trained in segments:
+            few, many = self._span(text)
+            low, high = low + few, high + many
+            if trained:
+                trained_low, trained_high = trained_low + few + 1, trained_high + many + 2
+        # A chat template adds a few tokens to each turn; how many, only the template knows.
+        turns = len(segments)
+        return Count(
+            max(1, round(low)) + 2 * turns, max(1, round(high)) + 6 * turns, round(trained_low), round(trained_high)
+        )
+
+    def _span(self, text: str) -> tuple[float, float]:
+        latin, wide, other = len(text), 0, 0
+        if not text.isascii():
+            wide = sum(map(len, _WIDE.findall(text)))
+            other = len(text) - len(text.encode("ascii", "ignore")) - wide
+            latin -= wide + other
+        parts = (latin, wide, other)
+        return sum(n / hi for n, (_, hi) in zip(parts, self._ranges)), sum(
+            n / lo for n, (lo, _) in zip(parts, self._ranges)
+        )
+
+
+def _trained(coded: Any, segments: Sequence[Segment], total: int) -> int:
+    """Tokens that begin inside a trained segment, from the places that the tokenizer reports."""
+    trained, at = 0, 0
+    for text, is_trained in segments:
+        if is_trained and text:
+            trained += _token_at(coded, at + len(text), total) - _token_at(coded, at, total)
+        at += len(text)
+    return trained
+
+
+def _token_at(coded: Any, char: int, total: int) -> int:
+    """The first token that begins at or after a character."""
+    for c in range(char, char + 64):
+        token = coded.char_to_token(c)
+        if token is not None:
+            return int(token) if coded.token_to_chars(token)[0] >= char else int(token) + 1
+    return total
