@@ -21,6 +21,7 @@ from papertrain.plan.derive_question import Question, by_user, settle
 from papertrain.plan.rulesets import ADAPTERS, REINFORCED, TASKS
 from papertrain.plan.search import Draft, Placed, place, time_of
 
+SAY_MORE = ("micro_batch_size", "gradient_accumulation_steps")
 EXECUTION = ("micro_batch_size", "gradient_accumulation_steps", "zero_stage", "offload", "gradient_checkpointing")
 
 
@@ -219,7 +220,12 @@ def execution_decisions(d: Draft, p: Placed, batch: int, sets: dict[str, Any]) -
     ) -> Decision[Any]:
         if name in sets:
             return Decision(
-                name=name, value=value, why=f"set by the user; {why}", source=by_user(name), unit=unit, rests_on=on
+                name=name,
+                value=value,
+                why=f"set by the user; {why if name in SAY_MORE else state}",
+                source=by_user(name),
+                unit=unit,
+                rests_on=on,
             )
         return Decision(name=name, value=value, why=why, source=source, unit=unit, rests_on=on)
 

@@ -83,6 +83,7 @@ def plan(
     fixed = read_sets(sets)
     if name is not None and not NAME.fullmatch(name):
         raise PapertrainError(f"{name!r} cannot be a name: letters, digits, - and _ only", code="bad-name")
+    before: TrainingPlan | None
     if again:
         question, before = _stored(Path(target), name)
         question = _changed(question, locals())
