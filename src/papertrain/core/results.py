@@ -64,12 +64,25 @@ class Cell(Record, frozen=True, kw_only=True):
     ci: Interval | None = None
 
 
+SHOWN_AS_FRACTION = {"auc", "ap", "brier", "ece", "log_loss", "mrr", "mcc", "kappa"}
+
+
 class Column(Record, frozen=True, kw_only=True):
     dataset: str
     metric: str
     higher_is_better: bool = True
     unit: str = "1"
     decimals: int = 1
+
+    @property
+    def factor(self) -> int:
+        """Fractions of bounded scores are shown times 100. Values themselves are never rescaled."""
+        return 100 if self.unit == "fraction" and self.metric.lower() not in SHOWN_AS_FRACTION else 1
+
+    @property
+    def points(self) -> bool:
+        """Whether the shown number is a percentage, so that a difference is in points."""
+        return self.factor == 100 or self.unit == "percent"
 
 
 class ResultTable(Record, frozen=True, kw_only=True):

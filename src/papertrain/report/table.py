@@ -36,18 +36,13 @@ class Sheet(Record, frozen=True, kw_only=True):
     """Sentences of the caption: what is bold, what ± is, which test."""
 
 
-def percent(c: Column) -> bool:
-    """Shown times 100: fractions of bounded scores. The values themselves are never rescaled."""
-    return c.unit == "fraction" and c.metric.lower() not in ("brier", "ece", "log_loss", "mrr")
-
-
 def number(value: float, c: Column, *, sign: bool = False) -> str:
-    x = value * 100 if percent(c) else value
+    x = value * c.factor
     return f"{x:+.{c.decimals}f}" if sign else f"{x:.{c.decimals}f}"
 
 
 def heading(c: Column, pretty: str) -> str:
-    unit = " (%)" if percent(c) or c.unit == "percent" else ""
+    unit = " (%)" if c.points else ""
     return pretty + unit
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from papertrain.core.values import Value
 from papertrain.results import names
@@ -68,7 +68,7 @@ def measured_entries(
     positive: str = "",
     *,
     everything: bool = False,
-    metrics: dict[str, Sequence[str]] | None = None,
+    metrics: Mapping[str, Sequence[str]] | None = None,
 ) -> list[Entry]:
     """Score every set of items; classes are those of all systems on a data set, so that rows of two systems align."""
     by: dict[str, list[Items]] = defaultdict(list)
@@ -130,7 +130,7 @@ def reported_entries(scores: Iterable[Score]) -> list[Entry]:
 
 
 def build(collection: Collection, *, wanted: Sequence[str] = (), positive: str = "", everything: bool = False, order: Sequence[str] = (),
-          metrics: dict[str, Sequence[str]] | None = None, directions: dict[str, bool] | None = None) -> Board:  # fmt: skip
+          metrics: Mapping[str, Sequence[str]] | None = None, directions: Mapping[str, bool] | None = None) -> Board:  # fmt: skip
     """The board of a collection. wanted: metrics to show (all that the files hold where none is named)."""
     issues = list(collection.issues)
     computed = measured_entries(collection.items, wanted, positive, everything=everything, metrics=metrics)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 
+import msgspec
 import numpy as np
 
 from papertrain.core.results import Cell, Column, Interval, Status
-from papertrain.results import names
 from papertrain.results.board import Board, Entry, Head
 from papertrain.results.metrics.measured import interval
 from papertrain.results.stats.means import t_interval
@@ -80,13 +80,13 @@ def ranks(values: list[float | None], higher: bool | None) -> list[int | None]:
     return [None if v is None else 1 + sum(sign * (o - v) > slack for o in real) for v in values]
 
 
-def decimals(column: list[Cell], percent: bool) -> int:
+def decimals(column: list[Cell], shown: Column) -> int:
     """Digits after the point: two significant digits of the uncertainty, at least one for percents, and enough to show
     that the best value differs from the next."""
     spread = [c.std for c in column if c.std] or [
         (c.ci.high - c.ci.low) / 3.92 for c in column if c.ci is not None and c.ci.high > c.ci.low
     ]
-    factor = 100 if percent else 1
+    factor, percent = shown.factor, shown.points
     values = [c.value * factor for c in column if c.value is not None]
     base = 1 if percent else 3
     if spread:
@@ -106,12 +106,7 @@ def decimals(column: list[Cell], percent: bool) -> int:
 
 
 def column_of(board: Board, head: Head, cells: list[Cell]) -> Column:
-    return Column(dataset=head.dataset, metric=head.metric, higher_is_better=board.directions[head] is not False, unit=head.scale,
-                  decimals=decimals(cells, shown_as_percent(head)))  # fmt: skip
-
-
-def shown_as_percent(head: Head) -> bool:
-    """Fractions of bounded scores are shown times 100 in tables (and only there); calibration errors and the like are not."""
-    return head.scale == "percent" or (
-        head.scale == "fraction" and names.key(head.metric) not in ("brier", "ece", "log_loss", "mrr")
+    c = Column(
+        dataset=head.dataset, metric=head.metric, higher_is_better=board.directions[head] is not False, unit=head.scale
     )
+    return msgspec.structs.replace(c, decimals=decimals(cells, c))

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
+import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
 from papertrain.core.results import Interval, Test
 from papertrain.core.values import Value
@@ -76,13 +79,13 @@ class Comparison(Value, frozen=True, kw_only=True):
 
 
 def _as_test(
-    o: Outcome, column: int, a: str, b: str, *, role: str = "primary", extra: tuple[str, ...] = (), **details: object
+    o: Outcome, column: int, a: str, b: str, *, role: str = "primary", extra: tuple[str, ...] = (), **details: Any
 ) -> Test:
     return Test(column=column, a=a, b=b, test=o.test, unit=o.unit, n=o.n, difference=o.difference, ci=o.ci, p=o.p, effect_size=o.effect_size,
                 assumptions=(*o.assumptions, *extra), signature=o.signature, details={"role": role, "effect": o.effect, **o.details, **details})  # fmt: skip
 
 
-def refused(column: int, a: str, b: str, why: str, **details: object) -> Test:
+def refused(column: int, a: str, b: str, why: str, **details: Any) -> Test:
     return Test(column=column, a=a, b=b, refused=why, details={"role": "primary", **details})
 
 
@@ -108,12 +111,12 @@ def compare_pair(board: Board, column: int, a: str, b: str, how: Comparison) -> 
 def _one_run(column: int, a: str, b: str, x: Entry, y: Entry, head: Head, how: Comparison) -> Test:
     pair = align(x, y)
     if isinstance(pair, str):
-        return refused(column, a, b, pair, **_summary_only(x, y))
+        return refused(column, a, b, pair, **(_summary_only(x, y) if x.measured is None or y.measured is None else {}))
     o = item_test(pair, how, stream(how.seed, "test", a, b, head.dataset, head.metric))
     return _as_test(o, column, a, b, extra=pair.notes, **_power(o, how))
 
 
-def _power(o: Outcome, how: Comparison) -> dict[str, object]:
+def _power(o: Outcome, how: Comparison) -> dict[str, Any]:
     sd = o.details.get("sd_difference")
     return (
         {"detectable": power.detectable(float(sd), o.n, alpha=how.alpha)}
@@ -136,8 +139,6 @@ def item_test(pair: Aligned, how: Comparison, rng: np.random.Generator) -> Outco
             boot = resample.mean_interval(
                 pair.rows_a - pair.rows_b, rng=rng, resamples=how.resamples, method="percentile"
             )
-            import msgspec
-
             return msgspec.structs.replace(o, details={**o.details, "bootstrap_ci": [boot.low, boot.high], "bootstrap_signature":
                                                        signature(n=n, ci="paired percentile bootstrap", resamples=how.resamples, rng=entropy(rng))})  # fmt: skip
         if asked == "paired-t":
@@ -154,7 +155,7 @@ def item_test(pair: Aligned, how: Comparison, rng: np.random.Generator) -> Outco
     return resample.randomisation(pair.rows_a, pair.rows_b, a.statistic, rng=rng, resamples=how.resamples)
 
 
-def _summary_only(x: Entry, y: Entry) -> dict[str, object]:
+def _summary_only(x: Entry, y: Entry) -> dict[str, Any]:
     """What published numbers allow: an unpaired z, conservative on the same items, and bounds of the paired error."""
 
     def se(e: Entry) -> tuple[float | None, int]:
@@ -271,7 +272,7 @@ def _seeds(
         extra.append(
             f"indicative only: {k} seeds per system see effects of {d:.1f} standard deviations with 80 % power"
         )
-    more: dict[str, object] = {
+    more: dict[str, Any] = {
         "seeds_a": len(x),
         "seeds_b": len(y),
         "smallest_p": power.smallest_p_of_seeds(k, paired=shared),
@@ -321,7 +322,7 @@ def _hierarchical(
     )
 
 
-def _orders(runs: dict[str, Entry]) -> list[np.ndarray]:  # type: ignore[type-arg]
+def _orders(runs: dict[str, Entry]) -> list[NDArray[np.int64]]:
     """For each run the positions of its items in the order of the first run."""
     items = [e.items for e in runs.values() if e.items is not None]
     first = items[0].ids
@@ -361,7 +362,7 @@ def _items_over_seeds(
         sd = o.details.get("sd_difference")
     else:
         pair = items[first, other]
-        o = resample.randomisation(pair.rows_a, pair.rows_b, m.statistic, rng=rng, resamples=how.resamples)  # type: ignore[arg-type]
+        o = resample.randomisation(pair.rows_a, pair.rows_b, m.statistic, rng=rng, resamples=how.resamples)
         p, name, unit, effect, sd = None, "hierarchical-bootstrap", "example and seed", None, None
     p = found.p if p is None else max(p, found.p)
     says = (
@@ -391,8 +392,6 @@ def _per_seed(
         note = f"one run of each: {a} seed {s}, {b} seed {t}; says nothing about other trainings"
         out.append(_as_test(o, column, a, b, role="per-seed", extra=(note,), seed_a=s, seed_b=t, **_power(o, how)))
     adjusted = multiple.holm([t.p for t in out if t.p is not None])
-    import msgspec
-
     done = []
     for test in out:
         p = adjusted.pop(0) if test.p is not None else None
@@ -409,8 +408,6 @@ def _per_seed(
 
 def adjust(tests: list[Test], alpha: float, method: str = "holm") -> list[Test]:
     """Adjusted p-values over the primary tests of the whole table, which make one family of claims."""
-    import msgspec
-
     family = [i for i, t in enumerate(tests) if t.p is not None and t.details.get("role") == "primary"]
     adjusted = multiple.ADJUSTMENTS[method]([tests[i].p or 0.0 for i in family])
     out = list(tests)

@@ -1,0 +1,104 @@
+"""Sentences that a reviewer can check: every number with its n, interval, test and unit; nothing that was not measured."""
+
+from __future__ import annotations
+
+from papertrain.core.results import Column, ResultTable, Test
+from papertrain.core.texts import say
+from papertrain.results import names
+from papertrain.results.stats.outcome import show_p
+
+TESTS = {
+    "mcnemar-exact": "exact McNemar", "paired-permutation": "paired permutation", "approximate-randomisation": "approximate randomisation", "paired-t": "paired t",
+    "welch-t": "Welch", "delong": "DeLong", "wilcoxon": "Wilcoxon", "corrected-resampled-t": "corrected resampled t", "hierarchical-bootstrap": "bootstrap over seeds and items",
+}  # fmt: skip
+
+
+def value(x: float, c: Column, *, sign: bool = False) -> str:
+    v = x * c.factor
+    return f"{v:+.{c.decimals}f}" if sign else f"{v:.{c.decimals}f}"
+
+
+def unit(c: Column) -> str:
+    return " points" if c.points else ""
+
+
+def where(c: Column) -> str:
+    return f"{names.pretty(c.metric)} on {c.dataset}" if c.dataset else names.pretty(c.metric)
+
+
+def difference(t: Test, c: Column) -> str:
+    """`+11.7 points [8.7, 14.7], exact McNemar p < 0.001 (183 to 66)`."""
+    if t.difference is None:
+        return ""
+    text = f"{value(t.difference, c, sign=True)}{unit(c)}"
+    if t.ci is not None:
+        text += f" [{value(t.ci.low, c)}, {value(t.ci.high, c)}]"
+    name = TESTS.get(t.test, t.test)
+    p = t.p_adjusted if t.p_adjusted is not None and t.adjustment == "holm" and t.details.get("family", 1) > 1 else t.p
+    holm = " after Holm" if p is not t.p else ""
+    text += f", {name} {show_p(p)}{holm}"
+    if "only_a" in t.details:
+        text += f" ({t.details['only_a']} to {t.details['only_b']})"
+    return text
+
+
+def pair(t: Test, table: ResultTable, *, with_metric: bool = True) -> str:
+    """The result of one comparison as a sentence without its full stop."""
+    c = table.columns[t.column]
+    a, b = (table.cells[table.rows.index(x)][t.column] for x in (t.a, t.b))
+    left = value(a.value, c) if a.value is not None else "–"
+    right = value(b.value, c) if b.value is not None else "–"
+    head = f"{t.a} {left} against {t.b} {right}"
+    metric = f" ({where(c)})" if with_metric else ""
+    if t.refused:
+        return say("{head}{metric}: no test", head=head, metric=metric)
+    units = {"example": say("on the same {n:,} items", n=t.n), "cluster": say("on the same {n:,} items in clusters", n=t.n), "seed": say("over {n} seeds", n=_seeds(t)),
+             "fold": say("over {n} folds", n=t.n), "pair": say("over {n} pairs", n=t.n)}  # fmt: skip
+    return f"{head}{metric} {units.get(t.unit, say('on the same {n:,} items', n=t.n))}: {difference(t, c)}"
+
+
+def _seeds(t: Test) -> str:
+    a, b = t.details.get("seeds_a"), t.details.get("seeds_b")
+    return f"{a}" if a == b else f"{a} and {b}"
+
+
+def doubt(t: Test, table: ResultTable) -> str:
+    """What the numbers do not carry: n too small, one seed, the wrong tool named."""
+    c = table.columns[t.column]
+    if t.refused:
+        return t.refused
+    parts = []
+    if t.test == "mcnemar-exact":
+        parts.append(say("same items, so the test is paired"))
+        z = t.details.get("unpaired_z_p")
+        if isinstance(z, float):
+            parts.append(say("an unpaired z-test ({p}) is the wrong tool here: it ignores the pairing", p=show_p(z)))
+        if t.details.get("testable") is False:
+            parts.append(
+                say("fewer than 6 discordant items: no p below 0.05 is possible, so this is untestable and not a tie")
+            )
+    if t.significant is False and isinstance(t.details.get("detectable"), float):
+        d = value(t.details["detectable"], c)
+        parts.append(
+            say(
+                "no significant difference; below {d}{unit} this design sees with less than 80 % power",
+                d=d,
+                unit=unit(c),
+            )
+        )
+    if t.unit in ("example", "cluster") and not t.details.get("seeds_a"):
+        parts.append(say("one run of each, so the variation between trainings is not in this interval"))
+    elif t.unit == "seed":
+        parts.append(say("the unit is the seed, never the pooled examples"))
+        k = min(t.details.get("seeds_a", 9), t.details.get("seeds_b", 9))
+        if k < 5:
+            parts.append(say("{k} seeds make it indicative only", k=k))
+    elif t.details.get("seeds_a"):
+        parts.append(
+            say(
+                "{a} against {b} seeds: the interval draws items and seeds anew",
+                a=t.details["seeds_a"],
+                b=t.details["seeds_b"],
+            )
+        )
+    return "; ".join(parts)

@@ -1,0 +1,370 @@
+"""From paths to a table with tests: the part of `compare` that computes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from papertrain.core.errors import PapertrainError, nearest
+from papertrain.core.evidence import number_evidence, read_evidence
+from papertrain.core.results import Cell, Evidence, ResultTable, Test
+from papertrain.core.values import Value, plain
+from papertrain.core.workspace import Workspace
+from papertrain.report.table import Sheet, sheet
+from papertrain.results import board as boards
+from papertrain.results import cells, checks, names, overall, pairs, roles
+from papertrain.results.board import Board
+from papertrain.results.collect import Collection, Placed, collect
+from papertrain.results.records import Issue
+from papertrain.results.stats.outcome import show_p
+from papertrain.verbs._results import collect_grid, evidence_of, state_of
+
+SYSTEMS_FOR_ALL_PAIRS = 6
+
+
+class Asked(Value, frozen=True, kw_only=True):
+    """What the user asked for."""
+
+    ours: str | None
+    baseline: str | None
+    metrics: tuple[str, ...]
+    columns: tuple[str, ...]
+    maps: tuple[str, ...]
+    everything: bool
+    figures: tuple[str, ...]
+    venue: str
+    intervals: bool
+    test: str
+    adjust: str
+    alpha: float
+    seed: int
+    resamples: int
+
+
+class Comparison(Value, frozen=True, kw_only=True):
+    """What came out. proposed: the figures that these results deserve. missing: runs of the study still to do."""
+
+    board: Board
+    table: ResultTable
+    tests: list[Test]
+    issues: list[Issue]
+    evidence: list[Evidence]
+    overall: list[dict[str, Any]]
+    proposed: list[dict[str, str]]
+    missing: list[dict[str, str]]
+    understood: str
+    placed: list[Placed]
+    work: Path | None = None
+    labels: dict[str, str] = {}
+
+
+def split(names_: Sequence[str]) -> tuple[str, ...]:
+    return tuple(n.strip() for text in names_ for n in text.split(",") if n.strip())
+
+
+def styles(style: Sequence[str]) -> tuple[str, bool]:
+    """The venue, and whether intervals replace the marks for significance."""
+    from papertrain.report.venue import venue
+
+    words = [w for w in split(style) if w not in ("intervals", "stars")]
+    if len(words) > 1:
+        raise PapertrainError(f"one venue at a time: {', '.join(words)}", code="bad-style")
+    name = words[0] if words else ""
+    venue(name)
+    return name, "intervals" in split(style)
+
+
+def files(paths: Sequence[Path], system: Sequence[str], asked: Asked) -> Comparison:
+    """Loose files and folders."""
+    targets: list[tuple[str, Path]] = [("", Path(p)) for p in paths]
+    for text in system:
+        name, mark, path = text.partition("=")
+        if not mark or not name.strip() or not path.strip():
+            raise PapertrainError(f"--system {text!r}: write NAME=PATH", code="bad-system")
+        targets.append((name.strip(), Path(path.strip())))
+    found = collect(targets, columns=asked.columns, maps=asked.maps)
+    understood = ""
+    if not system and (len(found.placed) > 1 or any(p.seed for p in found.placed)):
+        understood = _understood(found.placed)
+    return _compared(found, asked, [n for n, _ in targets if n], root=None, understood=understood)
+
+
+def _understood(placed: Sequence[Placed]) -> str:
+    lines = [
+        f"  {p.file}  →  method={p.method or '?'}, dataset={p.dataset or '?'}, seed={p.seed or '?'} ({p.format})"
+        for p in placed
+    ]
+    shown = lines if len(lines) <= 12 else [*lines[:10], f"  … {len(lines) - 10} more"]
+    return "\n".join(["read as (correct it with --map):", *shown])
+
+
+def workspace(path: Path, asked: Asked) -> Comparison:
+    """The grid of a study."""
+    work = Workspace.open(path)
+    study, grid = work.study, work.grid()
+    for name in (asked.ours, asked.baseline):
+        if name is not None:
+            study.method(name)
+    found = collect_grid(work, grid, roles.parse(asked.columns))
+    seen = {(p.method, p.dataset, p.seed) for p in found.placed} | {(i.system, i.dataset, i.seed) for i in found.items}
+    missing = [
+        {"run": r.id, "because": state_of(work, r), "command": f"papertrain launch {path} --run {r.id}"}
+        for r in grid
+        if (r.method, r.data, str(r.seed)) not in seen
+    ]
+    issues = list(found.issues)
+    trials = {m.name: m.trials for m in study.methods if m.trials is not None}
+    ours = asked.ours or study.ours
+    if ours in trials and any(trials[ours] > n for b, n in trials.items() if b != ours):
+        most = ", ".join(f"{b} {n}" for b, n in trials.items() if b != ours)
+        issues.append(
+            Issue(
+                says=f"{ours} was tuned with {trials[ours]} trials, the others with {most}: give every method the same budget",
+                code="tuning-budget",
+            )
+        )
+    filled = msgspec.structs.replace(
+        asked,
+        ours=ours or (study.methods[0].name if len(study.methods) > 1 and study.written else None),
+        baseline=asked.baseline or next(iter(study.baselines), None),
+    )
+    metrics = {d.name: d.metrics for d in study.datasets if d.metrics and not asked.metrics}
+    out = _compared(
+        Collection(scores=found.scores, items=found.items, issues=issues, placed=found.placed), filled, [m.name for m in study.methods], root=work.root, metrics=metrics,
+        allowed=not found.placed,
+    )  # fmt: skip
+    labels = {m.name: m.label for m in study.methods if m.label}
+    return msgspec.structs.replace(
+        _with_gaps(out, missing, [d.name for d in study.datasets]), work=path, missing=missing, labels=labels
+    )
+
+
+def _with_gaps(found: Comparison, missing: list[dict[str, str]], datasets: list[str]) -> Comparison:
+    """Reasons from the grid: why a cell is empty, and which seeds a mean lacks."""
+    rows = []
+    for system, row in zip(found.table.rows, found.table.cells):
+        line = []
+        for c, cell in zip(found.table.columns, row):
+            gone = [m for m in missing if m["run"].startswith(f"{system}.{c.dataset}.")]
+            if cell.value is None and gone:
+                why = (
+                    gone[0]["because"]
+                    if len({m["because"] for m in gone}) == 1
+                    else "; ".join(f"{m['run']}: {m['because']}" for m in gone)
+                )
+                cell = msgspec.structs.replace(cell, reason=why)
+            elif gone:
+                seeds = ", ".join(m["run"].rpartition(".")[2] for m in gone)
+                cell = msgspec.structs.replace(cell, reason=f"without seed {seeds}: {gone[0]['because']}")
+            line.append(cell)
+        rows.append(tuple(line))
+    table = msgspec.structs.replace(found.table, cells=tuple(rows))
+    return msgspec.structs.replace(found, table=table)
+
+
+def _compared(
+    found: Collection,
+    asked: Asked,
+    order: Sequence[str],
+    *,
+    root: Path | None,
+    understood: str = "",
+    metrics: Mapping[str, Sequence[str]] | None = None,
+    allowed: bool = False,
+) -> Comparison:
+    given = roles.parse(asked.columns)
+    ways = dict.fromkeys(filter(None, given.get("lower", "").split("+")), False) | dict.fromkeys(
+        filter(None, given.get("higher", "").split("+")), True
+    )
+    board = boards.build(
+        found,
+        wanted=asked.metrics,
+        positive=given.get("positive", ""),
+        everything=asked.everything,
+        order=order,
+        metrics=metrics,
+        directions=ways,
+    )
+    if not board.heads and not allowed:
+        wanted = f" named {', '.join(asked.metrics)}" if asked.metrics else ""
+        known = sorted({s.metric for s in found.scores if s.metric})
+        raise PapertrainError(
+            f"no scores{wanted} to compare in these files",
+            code="no-scores",
+            nearest=nearest(asked.metrics[0], known) if asked.metrics else None,
+        )
+    for name in (asked.ours, asked.baseline):
+        if name is not None and name not in board.systems:
+            raise PapertrainError(
+                f"no system {name!r} here (there are {', '.join(board.systems[:8])})",
+                code="unknown-system",
+                nearest=nearest(name, board.systems),
+            )
+    board = msgspec.structs.replace(board, systems=_ordered(board.systems, order, asked))
+    issues = [*board.issues, *checks.between_rows(board)]
+    table, evidence = _table(board, asked, root)
+    tests = _tests(board, asked)
+    more = overall.over_datasets(board, alpha=asked.alpha)
+    return Comparison(
+        board=board, table=table, tests=tests, issues=list(dict.fromkeys(issues)), evidence=evidence, overall=more, proposed=_proposed(board, tests, more), missing=[],
+        understood=understood, placed=found.placed,
+    )  # fmt: skip
+
+
+def _ordered(systems: Sequence[str], order: Sequence[str], asked: Asked) -> list[str]:
+    """As the user or the study names them; else baselines first and ours last, as papers have it."""
+    if order:
+        return list(systems)
+    last = [s for s in systems if s == asked.ours]
+    return [s for s in systems if s not in last] + last
+
+
+def _table(board: Board, asked: Asked, root: Path | None) -> tuple[ResultTable, list[Evidence]]:
+    made_by = "papertrain compare"
+    grid = {
+        (s, h): cells.cell_of(board, s, h, seed=asked.seed, resamples=asked.resamples)
+        for s in board.systems
+        for h in board.heads
+    }
+    proofs: list[Evidence] = []
+    owners: list[tuple[str, Any]] = []
+    for (s, h), runs in board.entries.items():
+        for e in runs.values():
+            proofs.append(evidence_of(e, root, made_by))
+            owners.append((s, h))
+    known = read_evidence(root) if root is not None else []
+    numbered = number_evidence(known, proofs)
+    ids: dict[tuple[str, Any], list[str]] = {}
+    for owner, proof in zip(owners, numbered):
+        ids.setdefault(owner, []).append(proof.id)
+    means = []
+    for owner, found in ids.items():
+        if len(found) > 1:
+            cell, first = grid[owner], next(e for e in numbered if e.id == found[0])
+            means.append((owner, Evidence(id="", claim=f"{owner[0]}: mean {owner[1].metric} on {owner[1].dataset} over {len(found)} runs", value=cell.value, file=first.file,
+                                          sha256=first.sha256, pointer=f"mean of {', '.join(found)}", unit=owner[1].scale, status=cell.status, made_by=made_by)))  # fmt: skip
+    numbered += number_evidence([*known, *numbered], [m for _, m in means])
+    for (owner, _), proof in zip(means, numbered[len(proofs) :]):
+        ids[owner] = [proof.id]
+    for head in board.heads:
+        ranked = cells.ranks([grid[s, head].value for s in board.systems], board.directions[head])
+        for s, r in zip(board.systems, ranked):
+            grid[s, head] = msgspec.structs.replace(grid[s, head], rank=r, evidence=(ids.get((s, head)) or [""])[0])
+    columns = tuple(cells.column_of(board, h, [grid[s, h] for s in board.systems]) for h in board.heads)
+    rows: tuple[tuple[Cell, ...], ...] = tuple(tuple(grid[s, h] for h in board.heads) for s in board.systems)
+    baseline = asked.baseline if asked.baseline in board.systems else None
+    table = ResultTable(rows=tuple(board.systems), columns=columns, cells=rows, ours=asked.ours, baseline=baseline)
+    return table, _unique(numbered)
+
+
+def _unique(entries: Sequence[Evidence]) -> list[Evidence]:
+    return list({e.id: e for e in entries}.values())
+
+
+def wanted_pairs(systems: Sequence[str], asked: Asked) -> list[tuple[str, str]]:
+    """ours against all others (the baseline first), else all against the baseline, else all pairs of a few systems."""
+    if asked.ours:
+        others = [s for s in systems if s != asked.ours]
+        others.sort(key=lambda s: s != asked.baseline)
+        chosen = [(asked.ours, s) for s in others]
+        return (
+            chosen if not asked.everything else chosen + [(a, b) for i, a in enumerate(others) for b in others[i + 1 :]]
+        )
+    if asked.baseline:
+        return [(s, asked.baseline) for s in systems if s != asked.baseline]
+    if len(systems) <= SYSTEMS_FOR_ALL_PAIRS or asked.everything:
+        return [(a, b) for i, a in enumerate(systems) for b in systems[i + 1 :]]
+    return []
+
+
+def _tests(board: Board, asked: Asked) -> list[Test]:
+    how = pairs.Comparison(seed=asked.seed, alpha=asked.alpha, resamples=asked.resamples, test=asked.test)
+    out = []
+    for a, b in wanted_pairs(board.systems, asked):
+        for column in range(len(board.heads)):
+            out += pairs.compare_pair(board, column, a, b, how)
+    out.sort(key=lambda t: (t.details.get("role") != "primary", bool(t.refused)))
+    return pairs.adjust(out, asked.alpha, asked.adjust)
+
+
+def _proposed(board: Board, tests: Sequence[Test], more: Sequence[dict[str, Any]]) -> list[dict[str, str]]:
+    """Which figures these results deserve, and why."""
+    out = [
+        {
+            "name": "main",
+            "why": "bars from zero with intervals"
+            if len(board.heads) <= 8
+            else "dots with intervals: too many columns for bars",
+        }
+    ]
+    entries = [e for runs in board.entries.values() for e in runs.values()]
+    if any(not t.refused and t.ci is not None for t in tests):
+        out.append(
+            {
+                "name": "differences",
+                "why": "paired differences around zero answer A against B; overlapping single intervals do not",
+            }
+        )
+    if any(len(runs) > 2 for runs in board.entries.values()):
+        out.append({"name": "seeds", "why": "several seeds: every run is shown"})
+    if any(e.metric == "accuracy" and e.items is not None and e.items.label is not None for e in entries):
+        out.append({"name": "confusion", "why": "classes: which are taken for which"})
+    if any(o["test"] == "friedman" for o in more):
+        out.append({"name": "cd", "why": "several methods on many data sets: mean ranks and what can be told apart"})
+    return out
+
+
+def sheet_of(found: Comparison, asked: Asked) -> Sheet:
+    pretty = {c.metric: names.pretty(c.metric).replace("$R^2$", "R²") for c in found.table.columns}
+    ways = [found.board.directions[h] for h in found.board.heads]
+    return sheet(
+        found.table,
+        found.tests,
+        pretty,
+        style="intervals" if asked.intervals else "stars",
+        directions=ways,
+        labels=found.labels,
+    )
+
+
+def data(found: Comparison, written: Sequence[str], changes: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """The contract's `data`."""
+    table = found.table
+    columns = [
+        {
+            "dataset": h.dataset,
+            "metric": h.metric,
+            "higher_is_better": found.board.directions[h],
+            "unit": h.scale,
+            "decimals": c.decimals,
+        }
+        for h, c in zip(found.board.heads, table.columns)
+    ]
+    tests = []
+    for t in found.tests:
+        if t.refused:
+            tests.append({"column": t.column, "a": t.a, "b": t.b, "refused": t.refused, "details": t.details})
+            continue
+        one = {k: v for k, v in plain(t).items() if k != "refused"}
+        tests.append({**one, "p_text": show_p(t.p)})
+    return {
+        "table": {
+            "rows": list(table.rows),
+            "columns": columns,
+            "cells": [[plain(c) for c in row] for row in table.cells],
+            "ours": table.ours,
+            "baseline": table.baseline,
+        },
+        "tests": tests,
+        "overall": found.overall,
+        "files": list(written),
+        "issues": [{k: v for k, v in plain(i).items() if v or k in ("says", "file")} for i in found.issues],
+        "evidence": [plain(e) for e in found.evidence],
+        "figures": found.proposed,
+        "missing": found.missing,
+        "read_as": [plain(p) for p in found.placed],
+        "changes": list(changes),
+    }

@@ -1,0 +1,124 @@
+"""What `evaluate` and `compare` share: the runs of a workspace as scores and items, and evidence for every number."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+if TYPE_CHECKING:
+    from papertrain.core.results import Evidence
+    from papertrain.core.workspace import Run, Workspace
+    from papertrain.results.board import Entry
+    from papertrain.results.collect import Collection
+    from papertrain.results.records import Reading
+
+PREDICTIONS = (
+    "predictions.csv",
+    "predictions.jsonl",
+    "predictions.parquet",
+    "predictions.npz",
+    "predictions.json",
+    "generated_predictions.jsonl",
+)
+RESULTS = ("eval_results.json", "all_results.json", "predict_results.json", "metrics.json")
+
+
+def outputs(work: Workspace, run: str) -> tuple[list[Path], list[Path]]:
+    """Prediction files and published scores of one run, the first place that has any."""
+    places = [work.run_path(run), work.run_path(run) / "predictions", work.result_path(run)]
+    predictions = [p / n for p in places for n in PREDICTIONS if (p / n).is_file()]
+    samples = sorted(work.result_path(run).glob("**/samples_*.jsonl")) + sorted(
+        work.result_path(run).glob("**/results_*.json")
+    )
+    reported = [p / n for p in places[:2] for n in RESULTS if (p / n).is_file()]
+    return predictions[:1], [*reported, *samples]
+
+
+def state_of(work: Workspace, run: Run) -> str:
+    """Why a run has no result, in words for a table note."""
+    if run.state == "missing":
+        return "not run yet"
+    if run.state == "done":
+        return f"finished, but no predictions in runs/{run.id}/"
+    return f"{run.state}: {run.because}"
+
+
+def read_run(work: Workspace, run: Run, given: dict[str, str]) -> list[Reading]:
+    """What a run left behind, placed in the grid. A damaged file is an issue, not the end."""
+    from papertrain.core.errors import PapertrainError
+    from papertrain.results.collect import read_file
+    from papertrain.results.records import Issue, Reading
+
+    predictions, reported = outputs(work, run.id)
+    found = []
+    for path in predictions or reported:
+        try:
+            reading = read_file(path, given)
+        except PapertrainError as error:
+            found.append(Reading(issues=[Issue(says=f"{run.id}: {error.one_line()}", file=str(path), code=error.code)]))
+            continue
+        place = {"system": run.method, "seed": str(run.seed)}
+        scores = [
+            msgspec.structs.replace(s, **place, dataset=s.dataset or run.data)
+            for s in reading.scores
+            if not s.metric.startswith("train")
+        ]
+        items = [msgspec.structs.replace(i, **place, dataset=run.data) for i in reading.items]
+        found.append(msgspec.structs.replace(reading, scores=scores, items=items))
+    return found
+
+
+def collect_grid(work: Workspace, grid: Sequence[Run], given: dict[str, str]) -> Collection:
+    from papertrain.results.collect import Collection, Placed
+
+    scores, items, issues, placed = [], [], [], []
+    for run in grid:
+        for reading in read_run(work, run, given):
+            scores += reading.scores
+            items += reading.items
+            issues += reading.issues
+            for f in dict.fromkeys([*(i.file for i in reading.items), *(s.file for s in reading.scores)]):
+                placed.append(
+                    Placed(file=f, format=reading.format, method=run.method, dataset=run.data, seed=str(run.seed))
+                )
+    return Collection(scores=scores, items=items, issues=issues, placed=placed)
+
+
+def evidence_of(e: Entry, root: Path | None, made_by: str) -> Evidence:
+    """One line of evidence for one score. The id comes later."""
+    from papertrain.core.results import Evidence
+
+    source = e.items if e.items is not None else e.score
+    file = source.file if source is not None else ""
+    pointer = (
+        e.score.pointer
+        if e.score is not None and e.measured is None
+        else (f"{e.measured.n} rows" if e.measured is not None else "")
+    )
+    seed = int(e.seed) if e.seed.lstrip("-").isdigit() else None
+    where = f" on {e.dataset}" if e.dataset else ""
+    named = f" ({e.seed})" if e.seed and seed is None else ""
+    status = "verified" if e.measured is not None else "typed" if e.score is not None and e.score.typed else "reported"
+    return Evidence(
+        id="", claim=f"{e.system}: {e.metric}{where}{named}", value=e.value, file=relative(file, root), sha256=source.sha256 if source is not None else "", pointer=pointer,
+        unit=e.scale, status=status, made_by=made_by, seed=seed, reason=e.reason,  # type: ignore[arg-type]
+    )  # fmt: skip
+
+
+def relative(file: str, root: Path | None) -> str:
+    """A path as it stands in evidence: below the workspace where it lies there, else as the user wrote it."""
+    if root is not None:
+        try:
+            return str(Path(file).resolve().relative_to(root.resolve()))
+        except ValueError:
+            pass
+    return file
+
+
+def is_workspace(paths: Sequence[Path]) -> bool:
+    from papertrain.core.workspace import Workspace
+
+    return len(paths) == 1 and paths[0].is_dir() and Workspace.is_workspace(paths[0])
