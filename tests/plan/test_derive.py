@@ -34,6 +34,15 @@ ALWAYS = [
     "eval_steps",
     "early_stopping_patience",
 ]
+FORMATS = {
+    "dpo": "preference",
+    "simpo": "preference",
+    "orpo": "preference",
+    "rm": "preference",
+    "kto": "kto",
+    "pt": "text",
+    "classification": "classification",
+}
 LORA = ["lora_rank", "lora_alpha", "lora_dropout", "lora_targets"]
 
 
@@ -109,7 +118,7 @@ def test_fewer_than_a_hundred_steps_cut_the_batch_before_epochs_are_added() -> N
 def test_every_task_gets_a_rate_within_what_its_published_recipes_use(
     task: str, model: str, low: float, high: float
 ) -> None:
-    p = plan(model, "8x H100", dataset=data(20_000), task=task, method="full")
+    p = plan(model, "8x H100", dataset=data(20_000, format=FORMATS.get(task, "alpaca")), task=task, method="full")
     assert low <= p.learning_rate.value <= high, p.learning_rate.why
 
 
@@ -245,6 +254,19 @@ def test_unknown_modules_and_encoders_for_chat_are_refused() -> None:
         plan("google-bert/bert-base-uncased", "1x A100-80GB", task="sft")
 
 
+def test_data_that_cannot_teach_the_task_is_refused() -> None:
+    with pytest.raises(PapertrainError, match="dpo needs preference data, this file is alpaca"):
+        plan(QWEN, "1x A100-80GB", dataset=data(), task="dpo")
+
+
+def test_unknown_tokenizers_leave_room_in_the_length() -> None:
+    exact = plan(QWEN, "1x A100-80GB", dataset=data()).sequence_length
+    rough = plan(
+        QWEN, "1x A100-80GB", dataset=data(exact=False, tokens_low=9_000_000, tokens_high=18_000_000)
+    ).sequence_length
+    assert rough.value > exact.value and "upper end" in rough.why
+
+
 def test_offload_of_parameters_needs_stage_three() -> None:
     with pytest.raises(PapertrainError, match="needs ZeRO stage 3"):
         plan(QWEN, "4x A100-80GB", host=10**12, sets=("offload=params+optimizer", "zero_stage=2"))
@@ -314,7 +336,17 @@ CARDS = st.sampled_from(["A100-80GB", "RTX 4090", "V100-32GB", "H200", "910B3", 
 def test_every_plan_agrees_with_itself(
     model: str, card: str, cards: int, examples: int, method: str | None, rules: str, task: str, host: int | None
 ) -> None:
-    agrees(plan(model, f"{cards}x {card}", dataset=data(examples), method=method, rules=rules, task=task, host=host))
+    agrees(
+        plan(
+            model,
+            f"{cards}x {card}",
+            dataset=data(examples, format=FORMATS.get(task, "alpaca")),
+            method=method,
+            rules=rules,
+            task=task,
+            host=host,
+        )
+    )
 
 
 @settings(max_examples=25, deadline=None)

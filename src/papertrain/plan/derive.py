@@ -63,6 +63,7 @@ def check(q: Question, task: str) -> None:
             ask=[f"--set zero_stage={needed_stage}"],
         )
     steps_task.refuse_bf16(q.compute.gpu, q.sets.get("precision"))
+    steps_task.check_format(task, q.dataset)
     if q.model.kind == "encoder" and task not in ("classification",):
         raise PapertrainError(f"{q.model.name} is an encoder: it can be trained for classification, not for {task}", code="wrong-task", ask=["--task classification"])  # fmt: skip
 

@@ -100,9 +100,10 @@ def weight_decay(rules: str, task: str, model: ModelSpec, total: int | None, rat
         value = t["large"] if large else t["value"]
         why = f"{size} is {'at or above' if large else 'below'} the {show_count(t['large_from'])} from which the method uses {t['large']}"
         source = table.named_source(t["source_large"]) if large else table.source("weight_decay.method")
-    if total and value:
+    share = 0.5 * rate * value * (total or 0)
+    if share >= 1e-3:
         # A cosine's mean rate is half its peak: this is the share by which decay alone shrinks a weight over the run.
-        shrink = f"; over {total:,} steps it shrinks the weights by {100 * 0.5 * rate * value * total:.2g} %"
+        shrink = f"; over {total:,} steps it shrinks the weights by {100 * share:.2g} %"
     return Decision(name="weight_decay", value=value, source=source, rests_on=("model", "learning_rate", "total_steps"), contested_by=contests, why=why + shrink)  # fmt: skip
 
 

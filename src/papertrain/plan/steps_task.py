@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from typing import Any
 
@@ -33,6 +34,27 @@ def task_of(model: ModelSpec, data: DatasetProfile | None, asked: str | None) ->
         if data.labels:
             return "classification"
     return {"encoder": "classification", "vision": "image"}.get(model.kind, "sft")
+
+
+CHATS = frozenset({"alpaca", "sharegpt", "messages", "openai", "prompt-completion"})
+NEEDS = {
+    "sft": CHATS, "ppo": CHATS | {"preference"}, "grpo": CHATS | {"preference"}, "classification": frozenset({"classification"}), "kto": frozenset({"kto"}),
+    **dict.fromkeys(("dpo", "orpo", "simpo", "rm"), frozenset({"preference"})),
+}  # fmt: skip
+
+
+def check_format(task: str, data: DatasetProfile | None) -> None:
+    """A task that the data cannot teach is refused before anything is derived."""
+    wanted = NEEDS.get(task)
+    if data is None or wanted is None or data.format in wanted or data.format not in frozenset(FORMAT_TASK) | CHATS:
+        return
+    other = FORMAT_TASK.get(data.format, "sft")
+    raise PapertrainError(
+        f"{task} needs {' or '.join(sorted(wanted))} data, this file is {data.format}",
+        code="wrong-data",
+        file=data.path,
+        ask=[f"--task {other}"],
+    )
 
 
 def method(model: ModelSpec, task: str, asked: str | None) -> Decision[str]:
@@ -186,11 +208,16 @@ def sequence_length(model: ModelSpec, task: str, data: DatasetProfile | None, as
         )
         return Decision(name="sequence_length", value=default, unit="tokens", source=law("machine").source("length"), rests_on=("model",), why=f"{which}, within {limit or 'no known limit of'} positions")  # fmt: skip
     step = table["multiple"]
-    wanted = -(-data.lengths.p99 // step) * step
+    p99 = data.lengths.p99
+    known = f"99 % of the examples have at most {p99:,} tokens"
+    if not data.exact and data.tokens and data.tokens_high and data.tokens_high > data.tokens:
+        p99 = math.ceil(p99 * data.tokens_high / data.tokens)
+        known = f"99 % of the examples have at most {p99:,} tokens (the upper end: this model's tokenizer is not here)"
+    wanted = -(-p99 // step) * step
     value = max(min(wanted, most), min(step, most))
-    why = f"99 % of the examples have at most {data.lengths.p99:,} tokens{cut_share(data, value)}"
+    why = f"{known}{cut_share(data, value)}"
     if wanted > most:
-        why = f"99 % of the examples have at most {data.lengths.p99:,} tokens, but the model has {most:,} positions{cut_share(data, value)}"
+        why = f"{known}, but the model has {most:,} positions{cut_share(data, value)}"
     return Decision(
         name="sequence_length",
         value=value,

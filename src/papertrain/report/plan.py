@@ -58,7 +58,10 @@ def time_words(p: TrainingPlan) -> str:
     if d.total_seconds.value is None or steps is None:
         return say("{steps}, {seconds} a step", steps=counted, seconds=show_seconds(d.step_seconds.value))
     total = d.total_seconds
-    return f"{counted}, {show_seconds(total.value)}{span(total, lambda s: show_seconds(s))}"
+    hours = (total.value or 0.0) * p.compute.gpus / 3600
+    return f"{counted}, {show_seconds(total.value)}{span(total, show_seconds)}" + (
+        "" if p.compute.gpu.id == "cpu" else say(", {n} GPU-hours", n=f"{hours:.2g}")
+    )
 
 
 def gigabytes(n: float | None) -> str:

@@ -264,6 +264,7 @@ def _report(
     p: TrainingPlan, diffs: list[Difference], *, place: Path | None, mode: Mode, before: TrainingPlan | None, wrote: list[str], notes: list[str],
     command: str, written: bool,
 ) -> Report:  # fmt: skip
+    from papertrain.core.units import show_number
     from papertrain.report import plan as words
     from papertrain.verbs import _plan
 
@@ -296,6 +297,9 @@ def _report(
         body += words.wrapped(f"  {lead if i == 0 else '':<16}  ", words.alternative_words(a, seconds))
     rest = [d for d in p.decisions() if d not in decisions and d.name != "lora_alpha"]
     details = ["", *words.table(p, rest, diffs), ""]
+    details += [
+        line for d in diffs for line in words.wrapped(f"  {d.rules} on {d.name}  ", f"{show_number(d.theirs)}: {d.why}")
+    ]
     details += [f"  {d.name}: {d.source.kind}: {d.source.ref}" for d in p.decisions()]
     details += ["", *(f"  {d.name}: {c.says} ({c.ref})" for d in p.decisions() for c in d.contested_by)]
     details += ["", *(f"  {words.alternative_words(a, seconds)}" for a in p.alternatives)]
