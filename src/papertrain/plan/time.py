@@ -11,44 +11,48 @@ from __future__ import annotations
 from papertrain.core.training import Duration
 from papertrain.core.values import Estimate, Value
 from papertrain.plan.memory import Recipe, cached
-from papertrain.plan.memory_state import optimizer_name
+from papertrain.plan.memory_state import State, optimizer_name
 from papertrain.plan.setup import Setup
 
 
 class Speed(Value, frozen=True, kw_only=True):
     """What the hardware and the software reach. Shares of the dense peak, multiples, seconds."""
 
-    matmul: float = 0.905
+    matmul: float = 0.998
     """Share of MATMUL that the matmuls of wide models reach."""
-    width: float = 465
+    width: float = 616.0
     """Hidden size at which half of it is lost."""
-    rows: float = 346
+    rows: float = 281.0
     """Tokens of a micro-batch at which half of it is lost."""
-    attention: float = 0.437
+    attention: float = 0.435
     """Share of ATTENTION."""
-    eager_attention: float = 0.66
-    traffic: float = 2.19
+    eager_attention: float = 0.659
+    traffic: float = 4.77
     """How often a layer's kept bytes cross memory in forward and backward, unfused."""
-    fused_traffic: float = 0.547
+    fused_traffic: float = 0.573
     """The same, relative, when kernels are fused or compiled."""
-    logits: float = 3
+    logits: float = 3.38
     launch: float = 0.00295
     """Seconds per layer and micro-batch on the host, eager, with recompute."""
-    launch_adapters: float = 1.357
-    launch_fused: float = 0.616
-    adapters: float = 1.092
-    nf4: float = 0.00874
+    launch_adapters: float = 1.35
+    launch_fused: float = 0.618
+    adapters: float = 1.13
+    nf4: float = 0.00877
     """Seconds per 10^9 quantised parameters and micro-batch."""
-    gptq: float = 0.0294
-    overlap: float = 0.68
+    gptq: float = 0.0312
+    overlap: float = 0.914
     """Share of the shorter one of compute and communication that stays visible."""
-    link: float = 0.319
-    """Share of the nominal link that collectives reach inside a node."""
-    network: float = 0.226
+    link: float = 0.279
+    """Share of the nominal link that collectives reach inside a node, over NVLink and its like."""
+    pcie: float = 0.396
+    """The same over PCIe."""
+    network: float = 0.272
     """The same between nodes."""
-    optimizer: float = 1.94
+    model_parallel: float = 1.48
+    """Bubbles and all-reduces of a model that is cut because it cannot lie on one card."""
+    optimizer: float = 1.83
     """Over the bytes that an optimizer step must move."""
-    offload_adam: float = 3e09
+    offload_adam: float = 2990000000.0
     """Parameters per second of the optimizer on the host."""
 
 
@@ -187,8 +191,8 @@ def pace(r: Recipe, w: Work, k: Speed = SPEED) -> Pace | None:
         step += st.trainable / sharded * w.update_bytes * k.optimizer / band
     return Pace(
         per_token=w.flops / (peak * reach * wide * k.matmul), rows=k.rows * balance, per_token_position=w.attention_flops / attention,
-        moved=crossings * w.traffic + k.logits * w.logits_traffic / band, moved_position=crossings * r.layer.kept_per_position * s.model.layers,
-        fixed=w.dequantised / 1e9 * (k.gptq if w.gptq else k.nf4), stretch=k.adapters if w.adapters and not w.fused else 1.0,
+        moved=crossings * w.traffic + k.logits * w.logits_traffic / band, moved_position=crossings * r.layer.kept_per_position * s.model.layers / max(1, s.tensor_parallel),
+        fixed=w.dequantised / 1e9 * (k.gptq if w.gptq else k.nf4), stretch=(k.adapters if w.adapters and not w.fused else 1.0) * (k.model_parallel if cut(s, st) else 1.0),
         launches=launches * (k.launch_fused if w.fused else 1.0) * (k.launch_adapters if w.adapters else 1.0), link=link,
         overlap=k.overlap, step=step, window=float(2 * s.model.sliding_window) if s.model.sliding_window else 1e18,
         scale=s.sequences_per_example / max(1, s.context_parallel),
@@ -222,14 +226,21 @@ def _rate(s: Setup, k: Speed) -> float:
     gpu = s.gpu
     inside = s.link_bytes_per_second or (gpu.link_bytes_per_second if gpu is not None else None) or 16e9
     if gpu is not None and not gpu.peer_to_peer:
-        inside = min(inside, 13e9)
+        inside = min(inside, 20e9)  # through host memory
+    inside *= k.link if inside > 100e9 else k.pcie
     if s.n_nodes > 1:
         # all devices of a node share its network; a ring crosses it once per node
         per_node = max(1, s.n_gpus // s.n_nodes)
         major = ((gpu.compute_capability if gpu is not None else None) or "8").split(".")[0]
         network = s.network_bytes_per_second or NETWORK.get(major, 12.5e9)
-        return min(inside * k.link, network * per_node * k.network)
-    return inside * k.link
+        return min(inside, network * per_node * k.network)
+    return inside
+
+
+def cut(s: Setup, st: State) -> bool:
+    """Whether weights and gradients are too many for one card, so that the model itself must be divided."""
+    whole = s.sharding in ("none", "ddp", "zero1", "zero2") and s.offload == "none"
+    return s.tensor_parallel > 1 or (whole and s.gpu is not None and st.weights + st.gradients > s.gpu.memory_bytes)
 
 
 _paces: dict[int, tuple[Recipe, Pace | None]] = {}

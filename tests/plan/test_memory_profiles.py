@@ -1,0 +1,39 @@
+"""Framework profiles: found by any name, every one with a source, and the ones without measurements lean up."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from papertrain.facts.profiles import find_profile, profiles
+
+
+@pytest.mark.parametrize(
+    ("words", "id"),
+    [("trl (hf-trainer)", "trl"), ("hf-trainer", "hf-trainer"), ("LLaMA-Factory", "llamafactory"), ("llamafactory", "llamafactory"),
+     ("pytorch loop on transformers", "peft-loop"), ("arctic-training (deepspeed)", "deepspeed"), ("llm-foundry (composer)", "llm-foundry"),
+     ("fsdp_qlora script", "fsdp-qlora"), ("ms-swift 2.x", "ms-swift"), ("litgpt", "litgpt"), ("megatron-deepspeed", "deepspeed"),
+     ("something new", "unknown"), ("", "unknown"), (None, "unknown")],
+)  # fmt: skip
+def test_a_framework_is_known_by_the_words_of_its_users(words: str | None, id: str) -> None:
+    assert find_profile(words).id == id
+
+
+def test_no_two_profiles_claim_the_same_words() -> None:
+    names = [n for p in profiles().values() for n in p.names]
+    assert len(names) == len(set(names))
+    assert all(n == " ".join(re.findall(r"[a-z0-9.]+", n)) for n in names)
+
+
+@pytest.mark.parametrize("id", sorted(profiles()))
+def test_every_profile_has_a_source(id: str) -> None:
+    p = profiles()[id]
+    assert p.label
+    assert p.sources
+    assert all(s.ref for s in p.sources.values())
+    assert p.widen_up >= p.widen_down
+
+
+def test_only_the_profile_of_nobody_is_unknown() -> None:
+    assert [p.id for p in profiles().values() if not p.known] == ["unknown"]
