@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from textwrap import wrap
 from typing import Any
 
 from papertrain.core.findings import Diagnosis, Fix, LogLine, RuledOut
@@ -14,16 +15,30 @@ from papertrain.diagnose.case import Case
 from papertrain.diagnose.decide import Answer
 from papertrain.diagnose.rule import Match
 
-FIRST = {
-    "crash": "out of memory, then communication, shape and dtype, environment, data, checkpoint",
-    "training": "not-a-number, then divergence, spikes, no learning, overfitting",
-    "result": "data loading, then model initialisation, then training time",
+BRANCHES = {
+    "crash": ("crash", "the process died", "reduce the batch size, gradient checkpointing, DeepSpeed ZeRO"),
+    "training": (
+        "training anomaly",
+        "it ran, and its numbers went wrong",
+        "reduce the learning rate, check the data for NaN, reduce the LoRA rank",
+    ),
+    "result": (
+        "result anomaly",
+        "it ended, and what came out is not usable",
+        "check data loading, verify model initialisation, increase training time",
+    ),
 }
-FALL_BACK = {
-    "crash": "reduce the batch size, gradient checkpointing, DeepSpeed ZeRO",
-    "training": "reduce the learning rate, check the data for NaN, reduce the LoRA rank",
-    "result": "check data loading, verify model initialisation, increase training time",
-}
+"""branch of the method's decision tree → its name, why it is taken, and what the method tries there first."""
+
+IN_ORDER = (
+    "oom-",
+    "nan-lr-too-high",
+    "nan-bad-data",
+    "divergence-lr",
+    "low-score-data-loading",
+    "low-score-model-init",
+    "low-score-undertrained",
+)
 
 
 def diagnoses(answer: Answer, case: Case, work: str = "") -> list[Diagnosis]:
@@ -78,14 +93,12 @@ def fix_json(f: Fix) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def branch_says(branch: str, d: Diagnosis) -> str:
-    """The branch of the method's decision tree, and why the evidence may lead elsewhere than its first fixes."""
-    return say(
-        "branch {branch}: {order}; the method's first fixes there: {fixes}",
-        branch=branch,
-        order=FIRST[branch],
-        fixes=FALL_BACK[branch],
-    )
+def branch_says(d: Diagnosis) -> str:
+    """The branch taken and why, and whether the evidence leads elsewhere than the method's first fixes."""
+    name, why, first = BRANCHES[d.branch]
+    if d.cls.startswith(IN_ORDER):
+        return say("{name}: {why}; as the method's order has it: {first}", name=name, why=why, first=first)
+    return say("{name}: {why}; the evidence outweighs the method's order ({first})", name=name, why=why, first=first)
 
 
 def place(line: LogLine) -> str:
@@ -104,6 +117,8 @@ def body(found: Sequence[Diagnosis], most: int = 3) -> str:
         ruled = list(dict.fromkeys(f"{r.cls} ({r.because})" for r in d.ruled_out))[:3]
         for i, text in enumerate(ruled):
             out.append(f"  {'not' if i == 0 else '':8}  {_fit(text, 88)}")
+        if d is found[0] and not d.benign:
+            out += [f"  {'branch' if i == 0 else '':8}  {x}" for i, x in enumerate(wrap(branch_says(d), 88))]
         if d.next_check:
             out.append(f"  {'check':8}  {_fit(d.next_check, 120)}")
     return "\n".join(out)

@@ -177,7 +177,8 @@ def spike(case: Case) -> tuple[Row, float, float] | None:
     for i in range(4, len(values)):
         around = values[max(0, i - 9) : i]
         level = statistics.median(around)
-        if values[i] > max(2 * level, level + 0.5, level + 12 * noise) and values[i] > 1.2 * max(around):
+        near = _noise(values[:i]) if i < 30 else noise
+        if values[i] > max(2 * level, level + 0.5, level + 8 * near) and values[i] > 1.2 * max(around):
             return rows[i], values[i], level
     return None
 

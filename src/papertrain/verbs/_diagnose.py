@@ -186,13 +186,11 @@ def beside(work: Workspace | None, method: str, paths: Sequence[Path]) -> list[C
     found = []
     for folder in folders:
         for file in list(walk(folder, 3))[:200]:
-            if (
-                file.suffix.lower() in CONFIG_SUFFIXES
-                and file.stat().st_size < 200_000
-                and file.name not in NOT_CONFIGS
-            ):
-                if (c := try_read(file, read_text(file, limit=CONFIG_LIMIT))) is not None and c.kind != "other":
-                    found.append(c)
+            if file.suffix.lower() not in CONFIG_SUFFIXES or file.stat().st_size > 200_000 or file.name in NOT_CONFIGS:
+                continue
+            c = try_read(file, read_text(file, limit=CONFIG_LIMIT))
+            if c is not None and c.kind != "other":
+                found.append(c)
     return found[:20]
 
 

@@ -82,7 +82,7 @@ def remember(seen: Look, found: Sequence[Diagnosis]) -> None:
 
 
 def cause_found(found: Sequence[Diagnosis], seen: Look, shown: str, config: Sequence[Path], mode: Mode) -> Report:
-    from papertrain.diagnose.answer import as_json, body, branch_says, fix_lines
+    from papertrain.diagnose.answer import as_json, body, fix_lines
 
     best = found[0]
     evidence = f"  {best.evidence[0].file}:{best.evidence[0].line}" if best.evidence else ""
@@ -115,7 +115,7 @@ def cause_found(found: Sequence[Diagnosis], seen: Look, shown: str, config: Sequ
         fixes_text = f"  {'fix':8}  {first.id} {first.title} ({effect})\n" + "\n".join(
             f"            {x}" for x in fix_lines(first).splitlines()
         )
-    explanation = say("{cause} [{branch}]", cause=best.cause, branch=branch_says(best.branch, best))
+    explanation = best.cause
     every = "\n".join(
         f"{f.id}  [{f.effect}]  {f.title}\n"
         + "\n".join(f"      {x}" for x in fix_lines(f).splitlines())
