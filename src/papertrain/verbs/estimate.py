@@ -88,12 +88,14 @@ def _one(setup: Any) -> Report:
     from papertrain.core.texts import say
     from papertrain.core.units import show_bytes, show_number
     from papertrain.plan.memory import fits, predict
+    from papertrain.plan.memory_nearest import nearest
     from papertrain.plan.time import duration
 
     memory = predict(setup)
     accumulation = setup.gradient_accumulation_steps or 1
     time = duration(setup, total_steps=None, gradient_accumulation_steps=accumulation)
     verdict = fits(memory)
+    runs = nearest(setup)
     speed = time.tokens_per_second_per_gpu
     case = {
         "id": setup.model.name,
@@ -104,6 +106,7 @@ def _one(setup: Any) -> Report:
         "components": {k: int(v) for k, v in memory.components.items()},
         "phases": {k: int(v) for k, v in memory.phases.items()},
         "peak_phase": memory.peak_phase,
+        "basis": [*memory.basis, *runs],
         "fits": verdict,
         "tokens_per_second_per_gpu": _range(speed),
         "unknown": speed.unknown,
@@ -126,6 +129,11 @@ def _one(setup: Any) -> Report:
         lines.append(
             f"{'speed':12} {show_number(round(speed.value)):>10} tokens/s on each card ({speed.low:,.0f} to {speed.high:,.0f})"
         )
+    lines += [
+        "",
+        say("measured runs most like it, and how far the estimate is off them:"),
+        *(f"  {x[:98]}" for x in runs),
+    ]
     return Report(
         verb="estimate",
         result=result,
@@ -134,7 +142,7 @@ def _one(setup: Any) -> Report:
             phase=memory.peak_phase.replace("_", " "),
             basis="; ".join(memory.basis),
         ),
-        action=f"papertrain plan {setup.model.name}"
+        action=f"papertrain plan {setup.model.name} --method {setup.method}"
         + (f' --gpu "{setup.n_gpus}x {setup.gpu.id}"' if setup.gpu else ""),
         body="\n".join(lines),
         data={"cases": [case]},
