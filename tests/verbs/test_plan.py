@@ -203,6 +203,24 @@ def test_a_run_moves_the_estimate_and_the_plan_remembers(model: str, rows: Path,
     assert again.data["memory"]["gpu"]["device_bytes"]["value"] == pytest.approx(1.1 * device, rel=0.01)
 
 
+def test_a_sweep_is_three_plans_of_one_budget_and_a_record(model: str, rows: Path, tmp_path: Path) -> None:
+    work = tmp_path / "work"
+    plan(model, data=rows, gpu="4x A100-80GB", method="lora", output=work, sweep="learning_rate", confirm=True)
+    record = json.loads((work / "plans/ours/sweep.json").read_text())
+    assert [t["value"] for t in record["trials"]] == [2e-4, 6.7e-5, 6e-4] and record["budget"] == 3
+    plans = [Workspace(work).plan(t["method"]) for t in record["trials"]]
+    assert len({p.total_steps.value for p in plans}) == 1 and len({p.global_batch_size.value for p in plans}) == 1
+    assert plans[1].learning_rate.source.kind == "user"
+
+
+def test_what_cannot_be_swept_is_refused(model: str, tmp_path: Path) -> None:
+    with pytest.raises(PapertrainError, match="no beta to sweep"):
+        plan(model, gpu="4x A100-80GB", output=tmp_path / "work", sweep="beta")
+    with pytest.raises(PapertrainError, match="name a workspace"):
+        plan(model, gpu="4x A100-80GB", sweep="learning_rate")
+    assert not (tmp_path / "work").exists()
+
+
 # ---------------------------------------------------------------- wrong input
 
 

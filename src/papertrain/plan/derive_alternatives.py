@@ -179,7 +179,11 @@ def words(changes: Mapping[str, Any], p: Placed, d: Draft) -> str:
 
 def cards(d: Draft, fixed: dict[str, Any], chosen: Placed) -> Iterator[Alternative]:
     """The smallest set of the same cards that would do: fewer where it fits, more where it does not."""
-    n = smallest_cards(d, fixed, fewer=chosen.fits == "yes")
+    if chosen.fits == "yes" and chosen.layout.offload != "none":
+        return
+    # Fewer cards that must swap their states to the host are no saving.
+    kept = {**fixed, "offload": "none"} if chosen.fits == "yes" else fixed
+    n = smallest_cards(d, kept, fewer=chosen.fits == "yes")
     if n is None:
         if chosen.fits == "no" and d.compute.gpu.id != OTHER_CARD:
             yield from other_cards(d, fixed, chosen)

@@ -53,6 +53,13 @@ def plan(
         Path | None,
         Arg("a run of yours (folder, trainer_state.json, nvidia-smi csv, OOM log) to move the estimate by", "RUN"),
     ] = None,
+    sweep: Annotated[
+        str | None,
+        Arg(
+            "plan two more runs around a derived value; the same budget for every method",
+            choices=("learning_rate", "beta", "weight_decay", "lora_rank", "epochs", "global_batch_size"),
+        ),
+    ] = None,
     online: Annotated[bool, Arg("ask the Hugging Face hub for a model that is not known here")] = False,
     confirm: Annotated[bool, Arg("you read the plan and stand by it")] = False,
     output: OutArg = None,
@@ -69,6 +76,7 @@ def plan(
 
     papertrain plan Qwen/Qwen2.5-7B-Instruct --data train.jsonl --gpu "4x A100-80GB" --method lora -o work
     papertrain plan ./my-model --gpu "8x 4090" --method full --seq-len 4096 --set zero_stage=3
+    papertrain plan work --sweep learning_rate           three runs around the derived value, chosen on the validation split
     papertrain plan work --set learning_rate=1e-4        derive again from the stored inputs and show what changes
     """
     from papertrain.core.errors import PapertrainError
@@ -94,10 +102,13 @@ def plan(
     if calibrate is not None:
         question, notes = _calibrated(question, calibrate)
     derived, diffs = _derive(question)
+    around = _around(question, derived, sweep, place if chosen != "exploratory" else None)
     wrote: list[str] = []
     written = place is not None and chosen != "exploratory"
     if place is not None and chosen != "exploratory":
-        wrote = _write(place, question, derived, diffs, confirm=confirm, overwrite=overwrite, dry_run=dry_run)
+        wrote = _write(
+            place, [(question, derived, diffs), *around], sweep, confirm=confirm, overwrite=overwrite, dry_run=dry_run
+        )
     elif confirm:
         raise PapertrainError("--confirm needs a workspace to record it in: name one with -o", code="no-workspace")
     return _report(
@@ -230,31 +241,48 @@ def _calibrated(q: Question, path: Path) -> tuple[Question, list[str]]:
     return structs.replace(q, memory_shift=found.memory, time_shift=found.time), list(found.says)
 
 
+Made = tuple["Question", "TrainingPlan", "list[Difference]"]
+
+
+def _around(q: Question, p: TrainingPlan, sweep: str | None, place: Path | None) -> list[Made]:
+    from papertrain.core.errors import PapertrainError
+    from papertrain.verbs import _sweep
+
+    if sweep is None:
+        return []
+    if place is None:
+        raise PapertrainError("--sweep writes three plans: name a workspace with -o", code="no-workspace")
+    return [(t, *_derive(t)) for t in _sweep.trials(q, p, sweep)]
+
+
 def _write(
-    place: Path, q: Question, p: TrainingPlan, diffs: list[Difference], *, confirm: bool, overwrite: bool, dry_run: bool
+    place: Path, made: list[Made], sweep: str | None, *, confirm: bool, overwrite: bool, dry_run: bool
 ) -> list[str]:
-    """plan.json, plan.md and the inputs, in one atomic write; then the confirmation."""
+    """plan.json, plan.md and the inputs of each plan, in one atomic write; then the confirmation."""
     from papertrain.core.files import Writer
     from papertrain.core.gate import confirm as record
     from papertrain.core.gate import confirmation
     from papertrain.core.training import write_plan
     from papertrain.core.workspace import Workspace
     from papertrain.report.plan import markdown
-    from papertrain.verbs import _plan
+    from papertrain.verbs import _plan, _sweep
 
-    folder = f"plans/{p.name}"
     space = Workspace(place)
-    text = write_plan(p)
-    path = space.plan_path(p.name)
-    same = path.is_file() and path.read_bytes() == text.encode()
-    known = confirmation(space, p.name) if same else None
-    state = "confirmed" if confirm else f"confirmed at {known.at}" if known else "unconfirmed"
     with Writer(place, overwrite=overwrite, dry_run=dry_run) as w:
-        w.text(f"{folder}/plan.json", text)
-        w.text(f"{folder}/{_plan.QUESTION}", _plan.write_question(q))
-        w.text(f"{folder}/plan.md", markdown(p, state=state, differences=diffs))
+        for q, p, diffs in made:
+            text, path = write_plan(p), space.plan_path(p.name)
+            same = path.is_file() and path.read_bytes() == text.encode()
+            known = confirmation(space, p.name) if same else None
+            state = "confirmed" if confirm else f"confirmed at {known.at}" if known else "unconfirmed"
+            folder = f"plans/{p.name}"
+            w.text(f"{folder}/plan.json", text)
+            w.text(f"{folder}/{_plan.QUESTION}", _plan.write_question(q))
+            w.text(f"{folder}/plan.md", markdown(p, state=state, differences=diffs))
+        if sweep is not None:
+            w.text(f"plans/{made[0][1].name}/{_sweep.RECORD}", _sweep.record(sweep, [p for _, p, _ in made]))
     if confirm and not dry_run:
-        record(space, p.name)
+        for _, p, _ in made:
+            record(space, p.name)
     return [
         f"{'would write' if dry_run else 'wrote' if c.kind != 'same' else 'same'} {place / c.path}" for c in w.changes
     ]
