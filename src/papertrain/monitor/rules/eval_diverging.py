@@ -43,6 +43,8 @@ def judge(run: History, c: Curve) -> Verdict | None:
     if not falling(run, step, 1.02 if rise > 0.1 else 0.99):
         return None
     better = metric_better(run, step)
+    if better and rise < 0.15:
+        return None
     # Confidence grows as a model fits: the loss may rise while the accuracy stays; only a collapse or a doubling is beyond that.
     strong = (rise >= 1.0 or (rise >= 0.5 and better is not True)) and len(later) >= 3
     says = say("{name} has risen by {percent:.0f} % since its best {best} at step {step}, while the training loss falls", name=c.raw, percent=100 * rise, best=show(best), step=step)
@@ -82,7 +84,7 @@ RULE = Rule(
     level="warning",
     check=check,
     what="At least two later evaluations, 80 % of them above the best one, and the median of the last three 5 % (and 0.01) above it and "
-    "beyond 1.5 times the noise between evaluations, while the training loss does not rise. Critical: twice the best, or 1.5 times with no "
+    "beyond 1.5 times the noise between evaluations, while the training loss does not rise. Below 15 % a metric that still improves excuses it. Critical: twice the best, or 1.5 times with no "
     "metric (accuracy, F1, …; error rates the other way) better by 0.5 % since.",
     why="The model learns its training examples by heart; the best checkpoint lies behind.",
     known_problems="A gap between training and evaluation is no sign by itself. Evaluation before the first step (step 0) is not the best. "

@@ -27,12 +27,13 @@ def check(run: History) -> Iterator[Verdict]:
             continue
         value = usual(c.values)
         state: State = "critical" if value < 50 else "warning" if value < 80 else "normal"
-        high, low = quantile(c.values, 0.95), quantile(c.values, 0.05)
-        if state == "critical" and not card.certain and value >= 30:
-            # a machine-wide counter sampled beside a run that goes on: waste, not failure
+        high = quantile(c.values, 0.95)
+        if state == "critical" and not card.certain and (value >= 30 or card.memory is None):
+            # A counter of the machine beside a run that goes on: waste, not failure; without memory it is not even
+            # known whether the run uses this card.
             state = "warning"
-        if state == "warning" and value >= 60 and not (high < 70 or low < 10):
-            state = "warning" if card.certain else "normal"
+        if state == "warning" and not card.certain and value >= 60 and high >= 70:
+            state = "normal"
         if value < use:
             worst, level, use = c, state, value
     if worst is None:
@@ -59,7 +60,7 @@ RULE = Rule(
     check=check,
     what="Utilisation of the cards on which the run holds memory, as the median over ten-minute windows after start-up; pauses for evaluation "
     "and checkpoints may cost 15 points. Normal above 80 %, warning 50 to 80 %, critical below 50 %. Counters of W&B, which cover the machine, "
-    "are critical below 30 % only, and between 60 and 80 % not a warning unless they come in bursts.",
+    "are critical below 30 % only, and a warning below 60 %.",
     why="The card is paid for and waits, mostly for data, for the host or for other ranks.",
     known_problems="Utilisation is the share of time in which any kernel ran: 100 % goes with 20 % of the peak arithmetic. Other people's cards "
     "of the same machine are not judged.",

@@ -68,7 +68,7 @@ def above_best(run: History, c: Curve) -> Verdict | None:
         says = say("loss rose from {low} to {high} since step {step}", low=show(best), high=show(now), step=c.steps[onset])
         return verdict(RULE.id, "train_loss", "critical", says, c, [onset, best_at, -1], cls=cause(run))
     small = rise <= 0.15 * gain or rise <= 0.02 * abs(best) or rise <= 0.01
-    if small or same_epoch(c, onset) or not lasting(m, best, rise, w):
+    if small or n - onset < max(2 * w, n // 10) or same_epoch(c, onset) or not lasting(m, best, rise, w):
         return None
     says = say("loss creeps up since step {step}: {low} to {high}", low=show(best), high=show(now), step=c.steps[onset])
     return verdict(RULE.id, "train_loss", "warning", says, c, [onset, best_at, -1], cls=cause(run))

@@ -17,8 +17,10 @@ from papertrain.monitor.verdict import Verdict
 def check(run: History) -> Iterator[Verdict]:
     if not run.loss_counts or not run.far_enough(0.25):
         return
-    for c in [x for x in (run.loss, *run.evaluations[:1]) if x is not None]:
-        if len(c) < 8 or not run.from_scratch(c) or c.resumed or c.steps[-1] <= run.warm_until:
+    # Validation decides only where the training loss is not there: it may be flat while training goes on.
+    judged = [x for x in (run.loss, *run.evaluations[:1]) if x is not None and len(x) >= 8][:1]
+    for c in judged:
+        if not run.from_scratch(c) or c.resumed or c.steps[-1] <= run.warm_until:
             continue
         found = flat(run, c)
         if found is not None:
@@ -42,7 +44,8 @@ def flat(run: History, c: Curve) -> Verdict | None:
     if len(set(y)) == 1 and len(y) < 12 and not classes:
         return None
     where = "eval_loss" if c.name == "eval_loss" else "train_loss"
-    if now > start * 1.2:
+    size = max(3, len(y) // 8)
+    if now > start * 1.2 or min(mean(y[i : i + size]) for i in range(0, len(y) - size + 1, size)) < 0.97 * start:
         return None
     if classes:
         says = say("loss has stood at {now} = ln {classes} since the start: the model guesses among {classes} classes", now=show(now), classes=classes)
