@@ -98,6 +98,9 @@ class TokenCounter:
             low, high = low + few, high + many
             if trained:
                 trained_low, trained_high = trained_low + few + 1, trained_high + many + 2
+        if len(segments) == 1:  # plain text: nothing is put around it but an end token
+            few, many = max(1, round(low)) + 1, max(1, round(high)) + 2
+            return Count(few, many, few, many) if segments[0].trained else Count(few, many, 0, 0)
         # A chat template adds a few tokens to each turn; how many, only the template knows.
         turns = len(segments)
         return Count(
@@ -118,17 +121,18 @@ class TokenCounter:
 
 def _trained(coded: Any, segments: Sequence[Segment], total: int) -> int:
     """Tokens that begin inside a trained segment, from the places that the tokenizer reports."""
+    end = sum(len(text) for text, _ in segments)
     trained, at = 0, 0
     for text, is_trained in segments:
         if is_trained and text:
-            trained += _token_at(coded, at + len(text), total) - _token_at(coded, at, total)
+            trained += _token_at(coded, at + len(text), end, total) - _token_at(coded, at, end, total)
         at += len(text)
     return trained
 
 
-def _token_at(coded: Any, char: int, total: int) -> int:
-    """The first token that begins at or after a character."""
-    for c in range(char, char + 64):
+def _token_at(coded: Any, char: int, end: int, total: int) -> int:
+    """The first token that begins at or after a character. Spaces may belong to no token."""
+    for c in range(char, end):
         token = coded.char_to_token(c)
         if token is not None:
             return int(token) if coded.token_to_chars(token)[0] >= char else int(token) + 1
