@@ -8,7 +8,7 @@ import unicodedata
 SPECIAL = {"\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#", "%": r"\%", "_": r"\_", "~": r"\textasciitilde{}",
            "^": r"\textasciicircum{}", "<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}", '"': "''", "±": r"$\pm$", "×": r"$\times$",
            "–": "--", "—": "---", "…": r"\ldots{}", "’": "'", "‘": "`", "“": "``", "”": "''", "→": r"$\to$", "≤": r"$\leq$", "≥": r"$\geq$",
-           "·": r"$\cdot$", "µ": r"$\mu$", "−": "$-$", "°": r"$^{\circ}$", "\u00a0": "~"}  # fmt: skip
+           "·": r"$\cdot$", "µ": r"$\mu$", "−": "$-$", "°": r"$^{\circ}$", "†": r"$^{\dagger}$", "\u00a0": "~"}  # fmt: skip
 GREEK = dict(zip("αβγδεζηθικλμνξπρστυφχψωΓΔΘΛΞΠΣΦΨΩ", ["alpha", "beta", "gamma", "delta", "varepsilon", "zeta", "eta", "theta", "iota", "kappa", "lambda", "mu", "nu", "xi", "pi", "rho", "sigma", "tau", "upsilon", "varphi", "chi", "psi", "omega", "Gamma", "Delta", "Theta", "Lambda", "Xi", "Pi", "Sigma", "Phi", "Psi", "Omega"]))  # fmt: skip
 PLAIN_ACCENTS = {chr(c) for c in range(0xC0, 0x100)} - set("ÐÞðþ×÷")
 UNICODE_MACRO = (
@@ -19,7 +19,7 @@ UNICODE_MACRO = (
 
 def tex(text: object) -> str:
     """Text for LaTeX: prints what it says and runs nothing. Control and direction characters are dropped."""
-    out = []
+    out: list[str] = []
     for c in unicodedata.normalize("NFC", str(text)):
         if c == "-" and out and out[-1] == "-":
             out.append("{}-")  # two hyphens in a name stay two hyphens

@@ -90,13 +90,12 @@ def main_table(s: Sheet, *, title: str, label: str = "tab:main", style: str = ""
     env, size, turned = layout(s, v)
     body = _turned(s) if turned else _upright(s)
     caption = " ".join(tex(x) for x in (title, *intro, *s.legend))
-    caption = caption.replace("†", r"$\dagger$").replace("°", r"$\circ$")
     head = [rf"\begin{{{env}}}[t]", r"\centering", *([size] if size else [])]
     note = _notes(s)
     caption_lines = [rf"\caption{{{caption}}}", rf"\label{{{label}}}"]
     lines = [
         *head,
-        *(caption_lines if v.caption == "above" else []),
+        *([*caption_lines, r"\vspace{2pt}"] if v.caption == "above" else []),
         *body,
         *note,
         *(caption_lines if v.caption == "below" else []),

@@ -133,7 +133,7 @@ def build(collection: Collection, *, wanted: Sequence[str] = (), positive: str =
           metrics: Mapping[str, Sequence[str]] | None = None, directions: Mapping[str, bool] | None = None) -> Board:  # fmt: skip
     """The board of a collection. wanted: metrics to show (all that the files hold where none is named)."""
     issues = list(collection.issues)
-    computed = measured_entries(collection.items, wanted, positive, everything=everything, metrics=metrics)
+    computed = measured_entries(collection.items, wanted, positive, metrics=metrics)
     reported = reported_entries(collection.scores)
     if wanted:
         keys = {names.key(w) for w in wanted} | {w.lower() for w in wanted}

@@ -83,9 +83,7 @@ def ranks(values: list[float | None], higher: bool | None) -> list[int | None]:
 def decimals(column: list[Cell], shown: Column) -> int:
     """Digits after the point: two significant digits of the uncertainty, at least one for percents, and enough to show
     that the best value differs from the next."""
-    spread = [c.std for c in column if c.std] or [
-        (c.ci.high - c.ci.low) / 3.92 for c in column if c.ci is not None and c.ci.high > c.ci.low
-    ]
+    spread = [s for c in column if (s := c.std or ((c.ci.high - c.ci.low) / 3.92 if c.ci is not None else 0.0)) > 0]
     factor, percent = shown.factor, shown.points
     values = [c.value * factor for c in column if c.value is not None]
     base = 1 if percent else 3

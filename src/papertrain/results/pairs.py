@@ -352,19 +352,15 @@ def _items_over_seeds(
     if found is None:
         return refused(column, a, b, f"{m.metric} over several seeds has no paired test here; compare single seeds")
     draws = f"{len(left)} against {len(right)} seeds: p and interval of the difference of seed means"
+    n, p, name, unit = len(items[first, other].rows_a), found.p, "hierarchical-bootstrap", "example and seed"
+    effect: float | None = None
+    sd = None
     if m.kind == "mean":
-        order = _orders(left)
-        x = np.mean([items[s, other].rows_a[o] for s, o in zip(left, order)], axis=0)
+        x = np.mean([items[s, other].rows_a[o] for s, o in zip(left, _orders(left))], axis=0)
         y = np.mean([items[first, t].rows_b for t in right], axis=0)
-        o = resample.sign_flip(x, y, rng=rng, resamples=how.resamples, cluster=items[first, other].cluster)
-        p, name, unit = o.p, "paired-permutation", o.unit
-        effect = o.effect_size
-        sd = o.details.get("sd_difference")
-    else:
-        pair = items[first, other]
-        o = resample.randomisation(pair.rows_a, pair.rows_b, m.statistic, rng=rng, resamples=how.resamples)
-        p, name, unit, effect, sd = None, "hierarchical-bootstrap", "example and seed", None, None
-    p = found.p if p is None else max(p, found.p)
+        flipped = resample.sign_flip(x, y, rng=rng, resamples=how.resamples, cluster=items[first, other].cluster)
+        p, name, unit = max(flipped.p or 0.0, found.p), flipped.test, flipped.unit
+        effect, sd = flipped.effect_size, flipped.details.get("sd_difference")
     says = (
         draws,
         "p is the larger of the permutation over items and of the bootstrap over items and seeds"
@@ -372,8 +368,8 @@ def _items_over_seeds(
         else "p from the bootstrap over items and seeds",
         "holds for new items; below 3 seeds the variation between trainings is hardly known",
     )
-    return Test(column=column, a=a, b=b, test=name, unit=unit, n=o.n, difference=found.difference, ci=found.ci, p=p, effect_size=effect, assumptions=says,
-                signature=signature(n=o.n, seeds=f"{len(left)}+{len(right)}", test=name, resamples=how.resamples, ci=found.ci.method, rng=entropy(rng)),
+    return Test(column=column, a=a, b=b, test=name, unit=unit, n=n, difference=found.difference, ci=found.ci, p=p, effect_size=effect, assumptions=says,
+                signature=signature(n=n, seeds=f"{len(left)}+{len(right)}", test=name, resamples=how.resamples, ci=found.ci.method, rng=entropy(rng)),
                 details={"role": "primary", "seeds_a": len(left), "seeds_b": len(right), "sd_difference": sd})  # fmt: skip
 
 

@@ -94,11 +94,14 @@ def doubt(t: Test, table: ResultTable) -> str:
         if k < 5:
             parts.append(say("{k} seeds make it indicative only", k=k))
     elif t.details.get("seeds_a"):
+        a, b = t.details["seeds_a"], t.details["seeds_b"]
         parts.append(
             say(
-                "{a} against {b} seeds: the interval draws items and seeds anew",
-                a=t.details["seeds_a"],
-                b=t.details["seeds_b"],
+                "same items, so the test is paired; {x} has {a} run(s) and {y} {b}: items and seeds are drawn anew for the interval",
+                x=t.a,
+                a=a,
+                y=t.b,
+                b=b,
             )
         )
     return "; ".join(parts)

@@ -137,12 +137,10 @@ def workspace(path: Path, asked: Asked) -> Comparison:
         allowed=not found.placed,
     )  # fmt: skip
     labels = {m.name: m.label for m in study.methods if m.label}
-    return msgspec.structs.replace(
-        _with_gaps(out, missing, [d.name for d in study.datasets]), work=path, missing=missing, labels=labels
-    )
+    return msgspec.structs.replace(_with_gaps(out, missing), work=path, missing=missing, labels=labels)
 
 
-def _with_gaps(found: Comparison, missing: list[dict[str, str]], datasets: list[str]) -> Comparison:
+def _with_gaps(found: Comparison, missing: list[dict[str, str]]) -> Comparison:
     """Reasons from the grid: why a cell is empty, and which seeds a mean lacks."""
     rows = []
     for system, row in zip(found.table.rows, found.table.cells):
@@ -162,7 +160,14 @@ def _with_gaps(found: Comparison, missing: list[dict[str, str]], datasets: list[
             line.append(cell)
         rows.append(tuple(line))
     table = msgspec.structs.replace(found.table, cells=tuple(rows))
-    return msgspec.structs.replace(found, table=table)
+    tests = []
+    for t in found.tests:
+        empty = next(
+            (s for s in (t.a, t.b) if t.refused and rows[found.table.rows.index(s)][t.column].value is None), None
+        )
+        reason = rows[found.table.rows.index(empty)][t.column].reason if empty else ""
+        tests.append(msgspec.structs.replace(t, refused=f"{empty} has no value here: {reason}") if empty else t)
+    return msgspec.structs.replace(found, table=table, tests=tests)
 
 
 def _compared(

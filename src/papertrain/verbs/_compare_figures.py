@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 from papertrain.core.discover import discover
@@ -97,7 +96,7 @@ def _main(found: Comparison, width: float) -> tuple[str, Drawing] | None:
     if use_bars:
         rotate = 30 if len(groups) > 3 or max(map(len, groups)) * len(groups) > width * 12 else 0
         options = {"ylabel": label, "rotate": rotate, "legend_columns": legend}
-        d = Drawing(name="main", title=f"Main result: {label}, bars from zero, whiskers are 95 % intervals", header=bars.HEADER, rows=tuple(rows), width=width,
+        d = Drawing(name="main", title=f"Main result: {label}, bars from zero; whiskers are 95 % intervals, over seeds where there are three or more, else over items", header=bars.HEADER, rows=tuple(rows), width=width,
                     height=max(2.2, width * 0.62), options=options)  # fmt: skip
         return "bars", d
     options = {"xlabel": f"{label}; the axis does not start at zero", "zero": False, "legend_columns": legend}
@@ -129,7 +128,7 @@ def _differences(found: Comparison, width: float) -> tuple[str, Drawing] | None:
                 "",
             )
         )
-    rows = [r for r in rows if all(x is None or math.isfinite(x) for x in r[2:5])]
+    rows = [r for r in rows if all(math.isfinite(x) for x in r[2:5])]
     if not rows:
         return None
     unit = " (points)" if percent else ""
@@ -222,7 +221,7 @@ def _confusion(found: Comparison, width: float) -> tuple[str, Drawing] | None:
 
 
 def _seeds(found: Comparison, width: float) -> tuple[str, Drawing] | None:
-    table, chosen = found.table, _columns(found)[:4]
+    table, chosen = found.table, _columns(found)[: max(1, int(width // 1.55))]
     datasets, metrics = {table.columns[j].dataset for j in chosen}, {table.columns[j].metric for j in chosen}
     unit = " (%)" if chosen and table.columns[chosen[0]].points else ""
     rows: list[tuple[Any, ...]] = []
@@ -255,7 +254,3 @@ def _cd(found: Comparison, width: float) -> tuple[str, Drawing] | None:
     options = {"cd": float(o["cd"]), "cliques": [[found.labels.get(s, s) for s in g] for g in o["cliques"]]}
     return "cd", Drawing(name="cd", title=f"Mean ranks of {o['metric']} over {o['n']} data sets, Nemenyi critical difference at {o['alpha']:g}", header=cd.HEADER, rows=rows,
                          width=max(width, 4.5), height=1.2 + 0.17 * len(rows) + 0.1 * len(o["cliques"]), options=options)  # fmt: skip
-
-
-def place_of(work: Path, run: str) -> Path:
-    return Workspace(work).run_path(run)

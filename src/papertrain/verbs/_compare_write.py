@@ -79,9 +79,8 @@ def _statement(found: Comparison) -> str:
         for t in refused[:6]
     ]
     lines += ["", "## Explanation", ""]
-    lines += list(
-        dict.fromkeys(f"{s[0].upper()}{s[1:]}." for t in tested if (s := statement.doubt(t, found.table)))
-    ) or ["The evidence carries no comparison."]
+    doubts = [f"{s[0].upper()}{s[1:]}." for t in tested if (s := statement.doubt(t, found.table))]
+    lines += doubts[:1] or ["The evidence carries no comparison."]
     lines += ["Why one system is better is not measured here: a cause stays a hypothesis until an ablation tests it."]
     lines += ["", "## Action", ""]
     lines += [f"- {m['run']}: {m['because']}; `{m['command']}`" for m in found.missing] or [

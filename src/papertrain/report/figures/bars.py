@@ -36,14 +36,14 @@ def tikz(d: Drawing) -> str:
     width = 0.8 / max(len(methods), 1)
     lines = [
         r"\begin{tikzpicture}",
-        rf"\begin{{axis}}[ybar, bar width={width * 0.92:.4g}, width={d.width:.3g}in, height={d.height:.3g}in, ylabel={{{tex(d.options['ylabel'])}}}, ymin=0,",
+        rf"\begin{{axis}}[ybar, bar width={width * 0.92:.4g}, width={d.width * 0.92:.3g}in, height={d.height:.3g}in, ylabel={{{tex(d.options['ylabel'])}}}, ymin=0,",
         rf"  xtick={{{','.join(str(i) for i in range(len(groups)))}}}, xticklabels={{{','.join('{' + tex(g) + '}' for g in groups)}}},",
         rf"  xticklabel style={{rotate={d.options['rotate']}{', anchor=east' if d.options['rotate'] else ''}}}, xmin=-0.6, xmax={len(groups) - 0.4:.4g},",
-        r"  legend style={at={(0.5,1.03)}, anchor=south, legend columns=-1, draw=none}, axis lines*=left, font=\footnotesize]",
+        r"  legend style={at={(0.5,1.03)}, anchor=south, legend columns=-1, draw=none}, legend image code/.code={\draw[#1] (0cm,-0.08cm) rectangle (0.3cm,0.14cm);}, axis lines*=left, font=\footnotesize]",
     ]
     for k, m in enumerate(methods):
         lines.append(
-            rf"\addplot+[draw=black, fill={colour(k)}, bar shift=0, error bars/.cd, y dir=both, y explicit] coordinates {{"
+            rf"\addplot+[draw=black, fill={colour(k)}, bar shift=0, error bars/.cd, error bar style={{black}}, y dir=both, y explicit] coordinates {{"
         )
         for name, g, value, low, high, *_ in d.rows:
             if name != m or value is None:

@@ -32,7 +32,7 @@ def tikz(d: Drawing) -> str:
     names = list(dict.fromkeys(r[0] for r in d.rows))
     count = {(r[0], r[1]): r[2] for r in d.rows}
     lines = [r"\begin{tikzpicture}",
-             rf"\begin{{axis}}[width={d.width:.3g}in, height={d.height:.3g}in, colormap/viridis, colorbar, point meta min=0, point meta max=1, y dir=reverse, enlargelimits=false,",
+             rf"\begin{{axis}}[width={d.width * 0.8:.3g}in, height={d.height * 0.8:.3g}in, colormap/viridis, colorbar, colorbar style={{ylabel={{share of the gold class}}}}, point meta min=0, point meta max=1, y dir=reverse, enlargelimits=false,",
              rf"  xtick={{{','.join(str(i) for i in range(len(names)))}}}, ytick={{{','.join(str(i) for i in range(len(names)))}}},",
              rf"  xticklabels={{{','.join('{' + tex(n) + '}' for n in names)}}}, yticklabels={{{','.join('{' + tex(n) + '}' for n in names)}}}, xlabel={{predicted}}, ylabel={{gold}}, font=\footnotesize]",
              rf"\addplot[matrix plot*, mesh/cols={len(names)}, mesh/rows={len(names)}, point meta=explicit] coordinates {{"]  # fmt: skip

@@ -43,7 +43,7 @@ def tikz(d: Drawing) -> str:
     width = d.width / max(len(signals), 1)
     for n, signal in enumerate(signals):
         mode = ", ymode=log" if d.options["log"].get(signal) else ""
-        lines.append(rf"\begin{{axis}}[at={{({n * width:.4g}in,0)}}, width={width:.3g}in, height={d.height:.3g}in, xlabel={{step}}, ylabel={{{tex(signal.replace('_', ' '))}}}{mode}, axis lines*=left, font=\footnotesize,")  # fmt: skip
+        lines.append(rf"\begin{{axis}}[at={{({n * width:.4g}in,0)}}, width={width * 0.86:.3g}in, height={d.height:.3g}in, xlabel={{step}}, ylabel={{{tex(signal.replace('_', ' '))}}}{mode}, axis lines*=left, font=\footnotesize,")  # fmt: skip
         lines.append(r"  legend style={at={(0.5,1.03)}, anchor=south, legend columns=-1, draw=none}]")
         for k, m in enumerate(methods):
             runs: dict[str, list[tuple[float, float]]] = {}

@@ -46,8 +46,7 @@ def n_from_stderr(p: float, se: float) -> float | None:
 
 def two_proportions(p1: float, n1: int, p2: float, n2: int, level: float = 0.95) -> Outcome:
     """z-test of two independent accuracies (unpooled). On the same items it is the wrong tool: it ignores the pairing."""
-    se = math.sqrt(p1 * (1 - p1) / n1 + p2 * (1 - p2) / n2)
-    return z_from_stderr(p1, se, p2, 0.0, n=min(n1, n2), level=level, name="two-proportions-z")
+    return z_from_stderr(p1, stderr(p1, n1), p2, stderr(p2, n2), n=min(n1, n2), level=level, name="two-proportions-z")
 
 
 def z_from_stderr(
