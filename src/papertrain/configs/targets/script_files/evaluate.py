@@ -92,7 +92,7 @@ def main(argv=None):
         gold = [str(row[run.label_column]) for row in rows]
         table = class_probabilities(model, tokenizer, [str(row[run.text_column]) for row in rows], run, args.batch_size)
         predicted = [run.labels[max(range(len(p)), key=p.__getitem__)] for p in table]
-        with open(out / "predictions.csv", "w", encoding="utf-8", newline="") as file:
+        with (out / "predictions.csv").open("w", encoding="utf-8", newline="") as file:
             lines = csv.writer(file, lineterminator="\n")
             lines.writerow(["id", "label", "prediction", *(f"prob_{name}" for name in run.labels)])
             for i, (row, g, p, probabilities) in enumerate(zip(rows, gold, predicted, table)):
@@ -103,7 +103,7 @@ def main(argv=None):
         prompts = [render(tokenizer, m[:-1], ask=True) if len(m) > 1 else "" for m in messages]
         gold = [m[-1]["content"] for m in messages]
         found = answers(model, tokenizer, prompts, run, args.batch_size, args.max_new_tokens or run.max_new_tokens)
-        with open(out / "predictions.jsonl", "w", encoding="utf-8") as file:
+        with (out / "predictions.jsonl").open("w", encoding="utf-8") as file:
             for row, prompt, text, label in zip(rows, prompts, found, gold):
                 line = {"id": row["id"]} if "id" in row else {}
                 file.write(

@@ -71,9 +71,16 @@ def parse_args(argv=None):
     arg("--lora_alpha", 32, "scale of the adapters; their output is multiplied by alpha / rank")
     arg("--lora_dropout", 0.0, "dropout in front of the adapters")
     arg("--lora_targets", "all-linear", "modules that get adapters: all-linear, or names with commas")
-    arg("--precision", "fp32", "arithmetic; pure_bf16 keeps no fp32 copy", choices=["fp32", "bf16", "fp16", "pure_bf16"])
+    arg(
+        "--precision", "fp32", "arithmetic; pure_bf16 keeps no fp32 copy", choices=["fp32", "bf16", "fp16", "pure_bf16"]
+    )
     arg("--attention", "sdpa", "attention kernel: eager, sdpa, flash_attention_2")
-    arg("--gradient_checkpointing", "none", "recompute activations to save memory", choices=["none", "selective", "full"])
+    arg(
+        "--gradient_checkpointing",
+        "none",
+        "recompute activations to save memory",
+        choices=["none", "selective", "full"],
+    )
     # The batches
     arg("--sequence_length", 256, "longer examples are cut")
     arg("--micro_batch_size", 32, "sequences per device and forward pass")
@@ -107,14 +114,9 @@ def parse_args(argv=None):
 
 def read_rows(path):
     """The rows of a file as dictionaries. Compressed files are read as they are."""
-    name = Path(path).name
-    for ending, opener in ((".gz", gzip.open), (".bz2", bz2.open), (".xz", lzma.open)):
-        if name.endswith(ending):
-            name = name.removesuffix(ending)
-            break
-    else:
-        opener = open
-    kind = name.rpartition(".")[2].lower()
+    path = Path(path)
+    opener = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}.get(path.suffix, open)
+    kind = (path if opener is open else path.with_suffix("")).suffix.lower().lstrip(".")
     if kind == "parquet":
         from datasets import load_dataset
 
@@ -130,6 +132,10 @@ def read_rows(path):
         return list(csv.DictReader(lines, delimiter="\t" if kind == "tsv" else ","))
 
 
+def asked_and_answered(question, answer):
+    return [{"role": "user", "content": question}, {"role": "assistant", "content": answer}]
+
+
 def to_messages(row, text_column):
     """One row as chat messages. Plain text is one answer without a question: every token of it is learned."""
     if "messages" in row or "conversations" in row:
@@ -140,22 +146,13 @@ def to_messages(row, text_column):
     if "instruction" in row:
         question = "\n".join(part for part in (row["instruction"], row.get("input")) if part)
         system = [{"role": "system", "content": row["system"]}] if row.get("system") else []
-        before = [
-            m
-            for q, a in row.get("history") or ()
-            for m in ({"role": "user", "content": q}, {"role": "assistant", "content": a})
-        ]
-        return [
-            *system,
-            *before,
-            {"role": "user", "content": question},
-            {"role": "assistant", "content": row.get("output") or ""},
-        ]
+        turns = [*(row.get("history") or ()), (question, row.get("output") or "")]
+        return system + [message for q, a in turns for message in asked_and_answered(q, a)]
     for q, a in (("prompt", "completion"), ("prompt", "response"), ("question", "answer"), ("query", "response")):
         if q in row and a in row:
             if isinstance(row[q], list):
                 return [*row[q], *row[a]]
-            return [{"role": "user", "content": row[q]}, {"role": "assistant", "content": row[a]}]
+            return asked_and_answered(row[q], row[a])
     if text_column in row:
         return [{"role": "assistant", "content": row[text_column]}]
     raise SystemExit(f"no question and answer in a row with the columns {', '.join(row)}")
@@ -181,7 +178,7 @@ def chat_example(tokenizer, messages, length):
             # Some templates rewrite earlier turns (reasoning is dropped): then only the last answer is learned.
             ids, labels, done = [], [], ""
         if not whole.startswith(before):
-            before = os.path.commonprefix([before, whole])
+            before = whole[: next(i for i, (a, b) in enumerate(zip(before + "\0", whole + "\1")) if a != b)]
         for text, learned in ((before[len(done) :], False), (whole[len(before) :], True)):
             tokens = tokenizer(text, add_special_tokens=False)["input_ids"]
             ids += tokens
@@ -194,10 +191,13 @@ def make_examples(rows, tokenizer, args, labels):
     """Rows → token ids and labels. An example without anything to learn is left out and counted."""
     if args.task == "classification":
         texts = [str(row[args.text_column]) for row in rows]
-        known = {name: i for i, name in enumerate(labels)}
-        numbers = [
-            int(row[args.label_column]) if args.num_labels else known[str(row[args.label_column])] for row in rows
-        ]
+        for column in (args.text_column, args.label_column):
+            if any(column not in row for row in rows):
+                raise SystemExit(f"no column {column!r} in every row: --text_column and --label_column name them")
+        given = [str(row[args.label_column]) for row in rows]
+        if not args.num_labels and set(given) - set(labels):
+            raise SystemExit(f"labels that the training file does not have: {sorted(set(given) - set(labels))[:5]}")
+        numbers = [int(name) if args.num_labels else labels.index(name) for name in given]
         ids = tokenizer(texts, truncation=True, max_length=args.sequence_length)["input_ids"]
         return [{"input_ids": i, "labels": n, "cut": len(i) >= args.sequence_length} for i, n in zip(ids, numbers)]
     examples = [chat_example(tokenizer, to_messages(row, args.text_column), args.sequence_length) for row in rows]
@@ -228,14 +228,11 @@ def collate(examples, pad, masked=False):
         return torch.tensor([list(e[key]) + [fill] * (width - len(e[key])) for e in examples])
 
     batch = {"input_ids": rows("input_ids", pad)}
+    sizes = [len(e["input_ids"]) for e in examples]
     if "position_ids" in examples[0]:
-        batch["position_ids"] = torch.tensor(
-            [[*e["position_ids"], *range(width - len(e["position_ids"]))] for e in examples]
-        )
+        batch["position_ids"] = torch.tensor([[*e["position_ids"], *range(width - n)] for e, n in zip(examples, sizes)])
     else:
-        batch["attention_mask"] = torch.tensor(
-            [[1] * len(e["input_ids"]) + [0] * (width - len(e["input_ids"])) for e in examples]
-        )
+        batch["attention_mask"] = torch.tensor([[1] * n + [0] * (width - n) for n in sizes])
     one_label = isinstance(examples[0]["labels"], int)
     batch["labels"] = torch.tensor([e["labels"] for e in examples]) if one_label else rows("labels", IGNORE)
     if masked:
@@ -281,12 +278,11 @@ def micro_batches(indices, examples, args, accelerator, pad):
 
 def load_model(args, labels, tokenizer, checkpoint=None):
     """The pretrained model, ready to train; or the same from a checkpoint or model folder of this script."""
-    half = {"bf16": torch.bfloat16, "pure_bf16": torch.bfloat16, "fp16": torch.float16, "fp32": torch.float32}[
-        args.precision
-    ]
+    half = {"fp32": torch.float32, "fp16": torch.float16}.get(args.precision, torch.bfloat16)
     # Weights that are trained stay in fp32 and are cast where they are used; frozen ones are kept in half precision.
     dtype = torch.float32 if args.method == "full" and args.precision != "pure_bf16" else half
-    options = {"dtype": dtype, "attn_implementation": args.attention}
+    offline = os.environ.get("HF_HUB_OFFLINE") == "1"
+    options = {"dtype": dtype, "attn_implementation": args.attention, "local_files_only": offline}
     if args.method == "qlora":
         options["quantization_config"] = transformers.BitsAndBytesConfig(
             load_in_4bit=True, bnb_4bit_quant_type="nf4", bnb_4bit_use_double_quant=True, bnb_4bit_compute_dtype=half
@@ -294,26 +290,17 @@ def load_model(args, labels, tokenizer, checkpoint=None):
     kind = AutoModelForCausalLM
     if args.task == "classification":
         kind = AutoModelForSequenceClassification
-        options |= {
-            "num_labels": len(labels),
-            "id2label": dict(enumerate(labels)),
-            "label2id": {n: i for i, n in enumerate(labels)},
-        }
+        options |= {"id2label": dict(enumerate(labels)), "label2id": {name: i for i, name in enumerate(labels)}}
     adapters = args.method != "full"
-    options["local_files_only"] = os.environ.get("HF_HUB_OFFLINE") == "1"
     model = kind.from_pretrained(args.model if adapters or not checkpoint else checkpoint, **options)
     model.config.pad_token_id = tokenizer.pad_token_id
-    if hasattr(model.config, "use_cache"):
-        model.config.use_cache = False
     if args.gradient_checkpointing != "none":
         model.gradient_checkpointing_enable({"use_reentrant": False})
     if adapters:
         from peft import LoraConfig, PeftModel, get_peft_model, prepare_model_for_kbit_training
 
         if args.method == "qlora":
-            model = prepare_model_for_kbit_training(
-                model, use_gradient_checkpointing=args.gradient_checkpointing != "none"
-            )
+            model = prepare_model_for_kbit_training(model, args.gradient_checkpointing != "none")
         if checkpoint:
             return PeftModel.from_pretrained(model, str(checkpoint), is_trainable=True)
         targets = args.lora_targets if args.lora_targets == "all-linear" else args.lora_targets.split(",")
@@ -353,7 +340,7 @@ def loss_sum(model, batch, keeps_logits):
     if labels.ndim == 1:
         logits = model(**inputs).logits.float()
     else:
-        labels = labels[:, 1:]
+        labels, inputs["use_cache"] = labels[:, 1:], False
         # The head is the widest matrix: only positions where some answer is learned pass through it.
         learned = (labels != IGNORE).any(0).nonzero().flatten()
         learned = learned if len(learned) else torch.zeros(1, dtype=torch.long, device=labels.device)
@@ -439,9 +426,7 @@ def save_checkpoint(out, progress, model, tokenizer, optimizer, scheduler, accel
 
 def checkpoints(out):
     """Finished checkpoints, oldest first."""
-    found = [
-        p for p in out.glob("checkpoint-*") if (p / "progress.json").is_file() and p.name != "checkpoint-unfinished"
-    ]
+    found = [p for p in out.glob("checkpoint-*[0-9]") if (p / "progress.json").is_file()]
     return sorted(found, key=lambda p: int(p.name.rpartition("-")[2]))
 
 
@@ -473,18 +458,14 @@ class Log:
     """train_log.jsonl: one JSON object a line, flushed at once, so that a watcher sees it live. Main process only."""
 
     def __init__(self, path, is_main):
-        self.file = open(path, "a", encoding="utf-8") if is_main else None
+        self.file = path.open("a", encoding="utf-8") if is_main else None
 
     def __call__(self, **values):
         if self.file:
             self.file.write(json.dumps(values) + "\n")
             self.file.flush()
-            shown = {
-                k: float(f"{v:.4g}") if isinstance(v, float) else v
-                for k, v in values.items()
-                if not isinstance(v, dict)
-            }
-            print(shown, flush=True)
+            shown = {key: float(f"{v:.4g}") if isinstance(v, float) else v for key, v in values.items()}
+            print({key: v for key, v in shown.items() if not isinstance(v, dict)}, flush=True)
 
 
 class Stop:
@@ -504,15 +485,12 @@ class Stop:
 def memory(accelerator):
     """Peak bytes so far: torch's live tensors, what its allocator holds; on a CPU the resident size of the process."""
     if accelerator.device.type == "cuda":
-        return {
-            "allocated_bytes": torch.cuda.max_memory_allocated(),
-            "reserved_bytes": torch.cuda.max_memory_reserved(),
-        }
+        peak, held = torch.cuda.max_memory_allocated(), torch.cuda.max_memory_reserved()
+        return {"allocated_bytes": peak, "reserved_bytes": held}
     import resource
 
-    return {
-        "host_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
-    }
+    unit = 1 if sys.platform == "darwin" else 1024  # Linux counts in KiB
+    return {"host_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit}
 
 
 def optimizer_step(model, optimizer, batches, count, args, accelerator, keeps_logits):
@@ -550,6 +528,7 @@ def train(args, accelerator, tokenizer, labels, train_set, validation_set, log, 
     model, optimizer = accelerator.prepare(model, make_optimizer(args, model))
     scheduler = get_scheduler(args.lr_scheduler, optimizer.optimizer, args.warmup_steps, total_steps)
     progress = {"step": 0, "best_loss": None, "best_step": 0, "without_gain": 0}
+    set_seed(args.seed, device_specific=True)  # weights start alike on all devices, dropout does not
     if checkpoint:
         progress = restore(checkpoint, optimizer, scheduler, accelerator)
     log(event="resume" if checkpoint else "start", from_step=progress["step"], total_steps=total_steps, steps_per_epoch=steps_per_epoch,
@@ -626,7 +605,7 @@ def main(argv=None):
     rows = read_rows(args.train_file)
     labels = []
     if args.task == "classification":
-        labels = [str(i) for i in range(args.num_labels)] or sorted({str(row[args.label_column]) for row in rows})
+        labels = [str(i) for i in range(args.num_labels)] or sorted({str(r.get(args.label_column)) for r in rows})
     if args.validation_file:
         held_out = read_rows(args.validation_file)
     else:
