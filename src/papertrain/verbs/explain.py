@@ -9,7 +9,7 @@ from papertrain.core.params import Arg, ModeArg
 from papertrain.core.report import Report
 
 if TYPE_CHECKING:
-    from papertrain.verbs._explain import Answer
+    from papertrain.verbs._explain_answer import Answer
 
 
 def explain(

@@ -1,0 +1,132 @@
+"""A plan as a Report: the short answer, everything with -v, and what to run now."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import Any
+
+from papertrain.core.report import Report
+from papertrain.core.texts import say
+from papertrain.core.training import TrainingPlan
+from papertrain.core.units import show_number
+from papertrain.core.values import Mode
+from papertrain.report import plan as words
+from papertrain.report.plan import Difference
+from papertrain.verbs import _plan
+
+
+def report_of(
+    p: TrainingPlan, diffs: list[Difference], *, place: Path | None, mode: Mode, before: TrainingPlan | None, wrote: list[str], notes: list[str],
+    command: str, written: bool,
+) -> Report:  # fmt: skip
+    defaults = _plan.factory_defaults()
+    decisions = words.shown(p, defaults)
+    seconds = None if p.duration is None else p.duration.step_seconds.value
+    body = [""]
+    if before is not None:
+        moved = _plan.changed(before, p)
+        body += [f"  {say('changed')}  {m}" for m in moved] or [f"  {say('nothing changed')}"]
+        body.append("")
+    body += words.table(p, decisions, diffs)
+    body.append(
+        "  " + say("-v shows all {n}, papertrain explain NAME --plan WORK the chain behind one", n=len(p.decisions()))
+    )
+    body.append("")
+    if p.memory is not None and p.memory.device_bytes.value is not None:
+        body += words.wrapped(
+            "  memory per card   " if p.compute.gpu.id != "cpu" else "  memory            ", words.memory_line(p.memory)
+        )
+        body += words.wrapped(
+            "  nearest measured  ", "; ".join(p.memory.basis) or say("none like yours: launch --smoke measures yours")
+        )
+    if p.compute.said:
+        body += words.wrapped("  cards             ", words.cards_line(p))
+    body += words.wrapped("  data              ", words.data_line(p))
+    body += [line for n in notes for line in words.wrapped("  calibrated        ", n)]
+    lead = say("to make it fit") if p.fits in ("no", "tight") else say("other ways")
+    for i, a in enumerate(p.alternatives[:3]):
+        body += words.wrapped(f"  {lead if i == 0 else '':<16}  ", words.alternative_words(a, seconds))
+    rest = [d for d in p.decisions() if d not in decisions and d.name != "lora_alpha"]
+    details = ["", *words.table(p, rest, diffs), ""]
+    details += [
+        line for d in diffs for line in words.wrapped(f"  {d.rules} on {d.name}  ", f"{show_number(d.theirs)}: {d.why}")
+    ]
+    details += [f"  {d.name}: {d.source.kind}: {d.source.ref}" for d in p.decisions()]
+    details += ["", *(f"  {d.name}: {c.says} ({c.ref})" for d in p.decisions() for c in d.contested_by)]
+    details += ["", *(f"  {words.alternative_words(a, seconds)}" for a in p.alternatives)]
+    details += ["", *(f"  {w}" for w in wrote)]
+    return Report(
+        verb="plan",
+        mode=mode,
+        level="error" if p.fits == "no" else "warning" if p.fits in ("tight",) else "ok",
+        result=words.result_line(p),
+        body="\n".join(body) + "\n",
+        details="\n".join(details),
+        explanation=explanation(p, diffs),
+        action=action(p, place, command, written),
+        warnings=(
+            *p.warnings,
+            *((say("provisional: nothing was written"),) if mode == "exploratory" and place is not None else ()),
+        ),
+        data={**_plan.data_of(p, diffs), "calibration": notes, "files": wrote, "changed": _plan.changed(before, p)},
+    )
+
+
+def explanation(p: TrainingPlan, diffs: list[Difference]) -> str:
+    """Why it fits or not, in the words of the decision that mattered; then where the rule sets part."""
+    lead = (
+        p.offload
+        if p.offload.value != "none"
+        else p.zero_stage
+        if p.zero_stage.value or p.compute.gpus > 1
+        else p.gradient_checkpointing
+    )
+    text = lead.why
+    now = p.duration.step_seconds.value if p.duration is not None else None
+    quick = next(
+        (
+            a
+            for a in p.alternatives
+            if a.effect == "execution"
+            and "gpus" not in a.changes
+            and a.step_seconds
+            and now
+            and a.step_seconds < now / 2
+        ),
+        None,
+    )
+    if quick is not None and p.fits == "yes":
+        text += "; " + say("much faster: {what}", what=quick.what)
+    rates = [f"{d.name} {show_number(d.ours)} ({p.rules}) or {show_number(d.theirs)} ({d.rules})" for d in diffs][:3]
+    if rates:
+        text += "; " + say("the rule sets differ on {names}", names=", ".join(rates))
+    return text
+
+
+def command_of(o: dict[str, Any]) -> str:
+    """The same call as a line to copy: the options that were given, quoted for a shell."""
+    words = ["papertrain", "plan", str(o["target"])]
+    for key in ("data", "gpu", "nodes", "host_ram", "disk", "task", "method", "seq_len", "rules", "name"):
+        if o[key] is not None:
+            words += [f"--{key.replace('_', '-')}", str(o[key])]
+    words += [w for pair in o["sets"] for w in ("--set", pair)]
+    words += ["--fine-grained"] if o["fine_grained"] else []
+    return shlex.join(words)
+
+
+def action(p: TrainingPlan, place: Path | None, command: str, written: bool) -> str:
+    """What to run now: the nearest way to make it fit, else the step after the plan."""
+    best = p.alternatives[0] if p.alternatives else None
+    if p.fits == "no" and best is not None and best.fits in ("yes", "tight") and "gpus" not in best.changes:
+        sets = " ".join(f"--set {k}={v}" for k, v in best.changes.items() if k != "gradient_accumulation_steps")
+        if sets:
+            return f"papertrain plan {shlex.quote(str(place))} {sets}" if written else f"{command} {sets}"
+    if written and place is not None:
+        from papertrain.core.workspace import Workspace
+        from papertrain.evidence.checklist import next_step
+
+        step = next_step(Workspace(place))
+        return step.next if step is not None else f"papertrain generate {shlex.quote(str(place))}"
+    more = "" if p.dataset is not None else " --data FILE"
+    return f"{command}{more} -o {shlex.quote(str(place)) if place is not None else 'work'}"
