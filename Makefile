@@ -7,7 +7,7 @@ export HF_HUB_OFFLINE ?= 1
 export TOKENIZERS_PARALLELISM ?= false
 
 .DEFAULT_GOAL := help
-.PHONY: help install train demo check test lint types fast docs golden clean latex
+.PHONY: help install train demo check test lint types fast docs golden clean latex bench-recipes
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | awk -F'\t' '{printf "  make %-18s %s\n", $$1, $$2}'
@@ -58,6 +58,9 @@ docs: install  ## write docs/reference from the code
 golden: install  ## rewrite the golden files and print the difference
 	$(BIN)/python tests/golden/update.py
 	git --no-pager diff --stat -- tests/golden
+
+bench-recipes: install  ## derived learning rates beside published recipes and beside constants
+	$(BIN)/python bench/recipes.py --check
 
 clean:  ## remove every environment and cache
 	rm -rf .venv .envs .cache .mypy_cache .ruff_cache .pytest_cache demo-work
