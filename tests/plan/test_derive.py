@@ -213,7 +213,7 @@ def test_a_set_value_wins_and_keeps_the_rule_in_its_reason() -> None:
     ("pair", "says"),
     [("lerning_rate=1", "no decision of that name"), ("learning_rate", "NAME=VALUE"), ("learning_rate=abc", "a number"), ("learning_rate=nan", "a number"),
      ("lora_rank=8.5", "a whole number"), ("zero_stage=4", "one of 0, 1, 2, 3"), ("precision=fp8", "one of fp32"), ("micro_batch_size=0", "from 1 on"),
-     ("packing=maybe", "true or false")],
+     ("packing=maybe", "true or false"), ("lora_targets=", "are expected")],
 )  # fmt: skip
 def test_a_set_that_cannot_be_is_refused_in_one_line(pair: str, says: str) -> None:
     with pytest.raises(PapertrainError, match=says):
@@ -257,6 +257,19 @@ def test_unknown_modules_and_encoders_for_chat_are_refused() -> None:
 def test_data_that_cannot_teach_the_task_is_refused() -> None:
     with pytest.raises(PapertrainError, match="dpo needs preference data, this file is alpaca"):
         plan(QWEN, "1x A100-80GB", dataset=data(), task="dpo")
+
+
+def test_preference_pairs_are_not_packed() -> None:
+    with pytest.raises(PapertrainError, match="for sft and pt only"):
+        plan(QWEN, "1x A100-80GB", dataset=data(format="preference"), task="dpo", sets=("packing=true",))
+
+
+def test_packing_counts_blocks_instead_of_examples() -> None:
+    packed = plan(
+        QWEN, "1x A100-80GB", dataset=data(), method="lora", seq_len=3000, sets=("packing=true", "validation_share=0")
+    )
+    assert packed.total_steps.value is not None
+    assert packed.total_steps.value == 3 * -(-(41_107 * 300 // 3000) // packed.global_batch_size.value)
 
 
 def test_unknown_tokenizers_leave_room_in_the_length() -> None:

@@ -64,6 +64,8 @@ def check(q: Question, task: str) -> None:
         )
     steps_task.refuse_bf16(q.compute.gpu, q.sets.get("precision"))
     steps_task.check_format(task, q.dataset)
+    if q.sets.get("packing") and task not in ("sft", "pt"):
+        raise PapertrainError(f"examples are packed for sft and pt only, not for {task}", code="no-packing")
     if q.model.kind == "encoder" and task not in ("classification",):
         raise PapertrainError(f"{q.model.name} is an encoder: it can be trained for classification, not for {task}", code="wrong-task", ask=["--task classification"])  # fmt: skip
 

@@ -83,7 +83,12 @@ def _yes(name: str, text: str) -> bool:
 def _targets(name: str, text: str) -> str | list[str]:
     if text in ("all-linear", "all"):
         return "all-linear"
-    return [t.strip() for t in text.split(",") if t.strip()]
+    found = [t.strip() for t in text.split(",") if t.strip()]
+    if not found:
+        raise PapertrainError(
+            f"--set {name}=: all-linear, or module names with commas between, are expected", code="bad-value"
+        )
+    return found
 
 
 def _text(name: str, text: str) -> str | None:

@@ -52,7 +52,13 @@ def memory_words(p: TrainingPlan) -> str:
 def time_words(p: TrainingPlan) -> str:
     steps = p.total_steps.value
     d = p.duration
-    counted = say("{n} steps", n=f"{steps:,}") if steps is not None else say("steps unknown without --data")
+    counted = (
+        say("1 step")
+        if steps == 1
+        else say("{n} steps", n=f"{steps:,}")
+        if steps is not None
+        else say("steps unknown without --data")
+    )
     if d is None or d.step_seconds.value is None:
         return say("{steps}, time unknown", steps=counted)
     if d.total_seconds.value is None or steps is None:

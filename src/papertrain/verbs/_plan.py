@@ -65,7 +65,7 @@ def profile_of(path: Path, model: ModelSpec, task: str | None, seq_len: int | No
         longest = found.lengths.longest if found.lengths else 0
         if decided < first and longest > decided and found.bytes < REPROFILE_BELOW:
             return count(decided)
-        return structs.replace(found, cutoff=decided)
+        return found if decided == first else structs.replace(found, cutoff=decided, packed_sequences=None)
     return found
 
 
