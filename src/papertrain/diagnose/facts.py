@@ -38,7 +38,7 @@ _STAGE = re.compile(
     re.I,
 )
 _WORLD = re.compile(
-    r"""(?:world[_ ]size|num_processes|nproc[_-]per[_-]node|n_gpu|num_gpus|Num GPUs|NPROC_PER_NODE)["']?\s*[:= ]\s*["']?(\d{1,4})\b""",
+    r"""(?:world[_ ]size|num_processes|nproc[_-]per[_-]node|n_gpu|num_gpus|Num GPUs|NPROC_PER_NODE|GPU number|GPU count|number of GPUs)["']?\s*[:= ]\s*["']?(\d{1,4})\b""",
     re.I,
 )
 _VERSION = re.compile(

@@ -107,7 +107,9 @@ class _Keeper:
         elif limit - start > SLICE:
             wanted.append((start, start + SLICE))
         full = self.kept > MOST_KEPT
-        for which, a, b in matcher(self.literals, True).find_matches_as_indexes(memoryview(buf)[start:], overlapping=True):
+        for which, a, b in matcher(self.literals, True).find_matches_as_indexes(
+            memoryview(buf)[start:], overlapping=True
+        ):
             a, b = a + start, b + start
             if a >= limit:
                 continue

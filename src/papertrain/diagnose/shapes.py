@@ -64,8 +64,8 @@ def non_finite(case: Case) -> NonFinite | None:
     for i, r in enumerate(train):
         loss, norm = r.get("loss"), r.get("grad_norm")
         loss_bad = loss is not None and not math.isfinite(loss)
-        grad_bad = norm is not None and not math.isfinite(norm)
         hidden = i in zeros and loss == 0
+        grad_bad = norm is not None and (not math.isfinite(norm) or (hidden and frozen(train, i)))
         if not (loss_bad or grad_bad or hidden):
             continue
         if grad_bad and not (loss_bad or hidden) and not _stays(train, i, "grad_norm"):
@@ -92,11 +92,14 @@ def _stays(train: Sequence[Row], i: int, name: str) -> bool:
 
 
 def hidden_zeros(case: Case, train: Sequence[Row]) -> set[int]:
-    """Rows whose loss 0.0 stands for a NaN: beside a broken norm, or zeros to the end after clearly positive losses."""
+    """Rows whose loss 0.0 stands for a NaN: beside a norm that is broken or frozen to the last digit, or zeros to the end
+    after clearly positive losses."""
     zero = [i for i, r in enumerate(train) if r.get("loss") == 0]
     if not zero:
         return set()
-    out = {i for i in zero if (n := train[i].get("grad_norm")) is not None and not math.isfinite(n)}
+    out = {
+        i for i in zero if (n := train[i].get("grad_norm")) is not None and (not math.isfinite(n) or frozen(train, i))
+    }
     if case.rl and not out:
         return set()
     tail = [i for i in zero if all(train[j].get("loss") in (0, None) for j in range(i, len(train)))]
@@ -105,6 +108,13 @@ def hidden_zeros(case: Case, train: Sequence[Row]) -> set[int]:
     if len(tail) >= 2 and not finite_norm and (not level or statistics.median(level[-5:]) > 0.05):
         out |= set(tail)
     return out
+
+
+def frozen(train: Sequence[Row], i: int) -> bool:
+    """The norm repeats to all digits: it was not computed anew, or it is exactly what clipping leaves of a broken one."""
+    norm = train[i].get("grad_norm")
+    near = [train[j].get("grad_norm") for j in (i - 1, i + 1) if 0 <= j < len(train)]
+    return norm is not None and norm != 0 and math.isfinite(norm) and (norm in near or norm == 1.0)
 
 
 def smooth(values: Sequence[float], width: int = 5) -> list[float]:

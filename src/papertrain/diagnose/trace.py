@@ -10,8 +10,12 @@ from papertrain.core.values import Value
 from papertrain.diagnose.clean import quote
 from papertrain.diagnose.log import LogFile
 
-_FRAME = re.compile(r'^\s*File "([^"]+)", line (\d+)(?:, in (.+))?')
-_RICH_FRAME = re.compile(r"^\s*(?:in )?([^\s:]+\.py):(\d+)(?:[: ] ?(?:in )?([\w<>.]+))?")
+_FRAME = re.compile(r'^\s*(?:-->\s*)?File "([^"]+)", line (\d+)(?:, in (.+))?')
+_RICH_FRAME = re.compile(
+    r"^\s*(?:in )?([^\s:]+\.py):(\d+)(?:[: ] ?(?:in )?([\w<>.]+))?"  # rich
+    r"|^\s*(?:File )?([^\s:]+\.py):(\d+), in ([\w<>.]+)\("  # IPython 8
+    r"|^\s*\[?([^\s:\]]+\.py|<ipython-input[^>]*>)\]?(?:\([^)]*\))?() in ([\w<>.]+)\("  # IPython 7, and Colab's links
+)
 _EXCEPTION = re.compile(
     r"^((?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Interrupt|Exit|Timeout|Failure|Full|Empty|NotFound|Refused|Abort|Unschedulable|Assertion))(?::\s?(.*))?$"
 )
@@ -147,7 +151,8 @@ def _frames(log: LogFile, block: list[int]) -> Iterator[str]:
         if m:
             if pending:
                 yield pending
-            pending = f"{m[1]}:{m[3] or ''}"
+            found = [g for g in m.groups() if g]
+            pending = f"{found[0]}:{found[-1] if len(found) > 2 else ''}"
         elif pending and len(pending) < 600:
             pending += " " + text.strip()
     if pending:

@@ -37,7 +37,7 @@ def look_at(paths: Sequence[Path], config: Sequence[Path], plan: Path | None, en
     method = run.partition(".")[0] or (method_of(work) if work else "")
     targets = [work.run_path(run)] if work and run and _is_root(paths, work) else list(paths)
     signals, texts = curves(targets)
-    sources = expand([*texts]) if texts or not signals else []
+    sources = expand(texts) if texts else []
     environment = read_environment(env, near=Path.cwd()) if env else None
     value, plan_config = read_plan_of(work, method, plan)
     configs = [*named(config), *plan_config, *(() if config else beside(work, method, paths))]

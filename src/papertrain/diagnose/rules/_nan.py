@@ -53,7 +53,11 @@ def weights(case: Case, nf: NonFinite) -> dict[str, float]:
     quantised = bool(f.true("load_in_8bit") or f.true("load_in_4bit") or f.get("quantization"))
     dpo = (case.rl and any("rewards/" in k for r in case.rows[:50] for k in r.values)) or f.get("stage") == "dpo"
 
-    overlap = 0.7
+    overlap = (
+        2.5
+        if (f.get("version:deepspeed") or case.find("deepspeed", "DeepSpeed")) and stage is None and gpus != 1
+        else 0.7
+    )
     if stage in (1, 2):
         overlap += 5
     if f.true("overlap_comm"):
@@ -62,16 +66,26 @@ def weights(case: Case, nf: NonFinite) -> dict[str, float]:
         overlap = 0.08
     elif nf.lr_at_foot:
         overlap += 1.5
+    if case.find("overlap_comm", "overlap_com"):
+        overlap += 3
+    if nf.hidden and nf.grad_bad and math.isfinite(nf.row.get("grad_norm") or math.nan):
+        overlap += 3
     if len(nf.before) > 20 or nf.grew:
-        overlap *= 0.4
+        overlap *= 0.5
     w["nan-deepspeed-overlap-comm"] = overlap * (0.5 if fp16 and not f.true("overlap_comm") else 1)
 
+    told = case.find(
+        "flash_attn ~ (?i)flash_attn\\W{1,3}(?:disabled|sdpa|eager)",
+        "attn_implementation ~ (?i)eager.{0,60}(?:work|fix|solve|help)",
+        "cudnn_sdp",
+    )
+    kernel = 3.5 if gpus == 1 else 2.2
     w["nan-attention-kernel"] = (
-        9 if case.find(*SDPA) else 2.2 if precision == "bf16" and len(nf.before) >= 5 and not nf.grew else 0.7
+        9 if case.find(*SDPA) else 6 if told else kernel if precision == "bf16" and not nf.grew else 0.7
     )
     if nf.grad_first and not f.true("overlap_comm") and stage not in (1, 2):
         micro = f.number("micro_batch_size")
-        w["nan-attention-padding-mask"] = 0.2 if micro == 1 else 5 if micro else 2.5
+        w["nan-attention-padding-mask"] = 0.2 if micro == 1 else 5 if micro else 1.5
     if masked:
         w["nan-all-labels-masked"], w["loss-zero-all-labels-masked"] = (9, 2) if not nf.hidden else (3, 9)
     elif not nf.before and not nf.grad_bad:
@@ -92,7 +106,7 @@ def weights(case: Case, nf: NonFinite) -> dict[str, float]:
     if quantised and nf.hidden and len(nf.before) <= 1:
         w["loss-zero-8bit-without-fp16"] += 6 if f.true("load_in_8bit") and precision in (None, "fp32") else 0.5
         w["loss-zero-peft-version"] += 3
-    w["nan-lr-too-high"] = 6.0 if nf.grew else 1.2
+    w["nan-lr-too-high"] = 6.0 if nf.grew else 1.2 if nf.before else 0.6
     rate, peak = (
         nf.lr or 0.0,
         1e-3 if "lora" in str(f.get("method", "")).lower() or f.get("lora_rank") or quantised else 1e-4,

@@ -46,7 +46,7 @@ class Oom(Value, frozen=True, kw_only=True):
 
 
 PHASES: tuple[tuple[str, str], ...] = (
-    ("eval", r"evaluation_loop|prediction_step|nested_concat|nested_gather|def evaluate|[.: ]evaluate\b|compute_metrics|_pad_across_processes|prediction_loop|predict_step|validation_step|\bvalidate\b|evaluation_step|\bmodel\.generate\(|trainer\.predict"),
+    ("eval", r"evaluation_loop|prediction_step|nested_concat|torch_pad_and_concatenate|nested_gather|def evaluate|[.: ]evaluate\b|compute_metrics|_pad_across_processes|prediction_loop|predict_step|validation_step|\bvalidate\b|evaluation_step|\bmodel\.generate\(|trainer\.predict"),
     ("save", r"_save_checkpoint|save_model|save_checkpoint|save_pretrained|full_state_dict|_full_post_state_dict_hook|summon_full_params|get_state_dict|_zero3_consolidated|_consolidated_16bit|full_optim_state_dict|consolidate"),
     ("resume", r"_load_from_checkpoint|_load_optimizer_and_scheduler|load_checkpoint|resume_from_checkpoint|_load_optimizer|load_state_dict\(torch\.load|optimizer\.load_state_dict"),
     ("optimizer", r"optim/(?:adam|sgd|optimizer|adafactor|lion)|optimizer\.step|optimizer_step|_foreach|_multi_tensor|_init_group|_single_tensor|exp_avg|state\[.*\] = torch\.zeros|fused_adam|initialize_optimizer_states|unscale_|stage_1_and_2\.py:step|stage3\.py:step|adamw\.py:step"),
@@ -139,6 +139,12 @@ def phase(case: Case, hit: LogLine, exc: Exc | None) -> str:
                 continue
             if re.search(pattern, joined):
                 return name
+    log = next(x for x in case.logs if x.name == hit.file)
+    at = next((i for i, x in enumerate(log.lines) if x.no >= hit.line), 0)
+    code = " ".join(x.text for x in log.lines[max(0, at - 30) : at] if ".py" in x.text or "-->" in x.text)
+    for name, pattern in PHASES:
+        if code and name not in ("load", "resume") and re.search(pattern, code):
+            return name
     before = [x for x in case.find(*PHASE_WORDS) if x.file == hit.file and x.line < hit.line]
     last = max(before, key=lambda x: x.line, default=None)
     row = max((r.line for r in case.rows if r.file == hit.file and r.line < hit.line), default=0)
@@ -185,6 +191,14 @@ def states_bytes(case: Case) -> float | None:
     return n * 1e9 * (weights + grads + optimizer)
 
 
+PROSE = {
+    "oom-eval": r"(?i)\b(?:during|while|in|at|after|when|before)\b.{0,40}\b(?:evaluat|validat)\w*|(?:evaluation|validation|eval) (?:phase|step|loop|stage)|compute_metrics",
+    "oom-resume-checkpoint": r"(?i)\bresum\w+.{0,120}(?:out of memory|\bOOM\b)|(?:out of memory|\bOOM\b).{0,120}\b(?:resum\w+|load_checkpoint|load_state)",
+    "oom-saving-fsdp": r"(?i)(?:out of memory|\bOOM\b).{0,100}\b(?:saving|save)\b|\b(?:saving|save)\w* .{0,60}(?:out of memory|\bOOM\b)",
+}
+"""What people write beside a message without frames."""
+
+
 def weights(case: Case, oom: Oom) -> dict[str, float]:
     """Relative likelihood of each class."""
     facts, by_phase = (
@@ -218,16 +232,16 @@ def weights(case: Case, oom: Oom) -> dict[str, float]:
             out["oom-model-states"] += 1
         if oom.phase == "save" and not (facts.get("zero_stage") == 3 or case.find("FSDP", "fsdp")):
             out["oom-saving-fsdp"] -= 4
-    split = (
-        oom.unallocated is not None
-        and oom.tried is not None
-        and oom.unallocated > oom.tried
-        and oom.unallocated > 0.02 * (oom.total or 16 * GIB)
-    )
+    # A few hundred MiB between live and reserved are normal on a full card: pieces count from a twentieth of it on.
+    spare, asked = oom.unallocated, oom.tried
+    split = spare is not None and asked is not None and spare > 1.5 * asked and spare > 0.05 * (oom.total or 16 * GIB)
     if split:
         out["oom-fragmentation"] += 8
     if case.find("allocator cache flushes"):
         out["oom-fragmentation"] += 4
+    for name, pattern in PROSE.items():
+        if not oom.frames and re.search(pattern, case.text[:400_000]):
+            out[name] += 6
     if oom.phase in by_phase:
         return out
     if oom.steps >= 5:

@@ -6,6 +6,7 @@ RULE = cause(
     "TR590",
     "model-not-found",
     "environment",
+    yields=("zero3-empty-weights-saved",),
     title="The model's files cannot be found or fetched",
     why="The name is neither a local folder nor reachable on the hub: no network, no access, or a typing error.",
     sig=(

@@ -14,7 +14,7 @@ RULE = cause(
         "unable to allocate shared memory",
         "unable to write to file </torch_",
         "unable to mmap",
-        "No space left on device ~ /dev/shm|torch_shm|torch_[0-9]+_|multiprocessing|No space left on device: '/psm_",
+        "No space left on device ~ /dev/shm|torch_shm|torch_[0-9]+_|torch/multiprocessing|multiprocessing/(?:heap|shared|queues|synchronize)|No space left on device: '/psm_",
         "/dev/shm ~ /dev/shm[^\\n]*(No space|error|failed|full)",
     ),
     confidence=0.88,
