@@ -213,6 +213,20 @@ def test_a_sweep_is_three_plans_of_one_budget_and_a_record(model: str, rows: Pat
     assert plans[1].learning_rate.source.kind == "user"
 
 
+def test_what_the_training_environment_lacks_is_said(model: str, tmp_path: Path) -> None:
+    packages = tmp_path / "env/lib/python3.11/site-packages"
+    for name in ("torch-2.8.0", "transformers-4.57.6", "peft-0.18.1"):
+        (packages / f"{name}.dist-info").mkdir(parents=True)
+    r = plan(model, gpu="4x A100-80GB", method="lora", sets=("zero_stage=2",), env=str(tmp_path / "env"))
+    assert any(w.startswith("deepspeed is not installed") for w in r.warnings) and not any(
+        "peft" in w for w in r.warnings
+    )
+    unseen = plan(model, gpu="4x A100-80GB", method="lora", sets=("zero_stage=2",))
+    assert any("deepspeed, peft" in u for u in unseen.unavailable)
+    with pytest.raises(PapertrainError, match="no Python environment"):
+        plan(model, gpu="4x A100-80GB", env=str(tmp_path / "nowhere"))
+
+
 def test_what_cannot_be_swept_is_refused(model: str, tmp_path: Path) -> None:
     with pytest.raises(PapertrainError, match="no beta to sweep"):
         plan(model, gpu="4x A100-80GB", output=tmp_path / "work", sweep="beta")

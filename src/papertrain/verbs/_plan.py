@@ -239,6 +239,39 @@ def time_of(plan: TrainingPlan) -> dict[str, Any]:
     }
 
 
+def packages_of(plan: TrainingPlan) -> dict[str, str]:
+    """Packages that this plan needs beyond torch and transformers → the decision that needs it."""
+    offloads = plan.offload.value in ("optimizer", "params+optimizer")
+    needs = {
+        "deepspeed": "zero_stage" if plan.zero_stage.value else "offload" if offloads else "",
+        "peft": "method" if plan.lora_rank is not None else "",
+        "bitsandbytes": "method" if plan.method.value == "qlora" else "optimizer" if "8bit" in plan.optimizer.value or "32bit" in plan.optimizer.value else "",
+        "flash-attn": "attention" if plan.attention.value == "flash" else "",
+        "liger-kernel": "loss" if plan.loss is not None and plan.loss.value != "full_logits" else "",
+        "trl": "task" if plan.task in ("dpo", "kto", "orpo", "simpo", "rm", "ppo", "grpo") else "",
+    }  # fmt: skip
+    return {package: decision for package, decision in needs.items() if decision}
+
+
+def environment_notes(plan: TrainingPlan, env: str | None) -> tuple[list[str], list[str]]:
+    """(warnings, unavailable): what the plan needs and the training environment does not have, or was not looked for in."""
+    from papertrain.core.environment import read_environment
+
+    needs = packages_of(plan)
+    found = read_environment(env)
+    if found is None:
+        names = ", ".join(needs)
+        return [], [
+            say("training environment: not given (--env), so nobody checked that it has {names}", names=names)
+        ] if needs else []
+    missing = [
+        say("{package} is not installed in {env}; {decision} needs it", package=p, env=found.path, decision=d)
+        for p, d in needs.items()
+        if found.version(p) is None
+    ]
+    return missing, []
+
+
 def changed(old: TrainingPlan | None, new: TrainingPlan) -> list[str]:
     """`learning_rate 2.0e-4 → 1.0e-4`: what a new derivation changed."""
     if old is None:

@@ -18,8 +18,9 @@ from papertrain.verbs import _plan
 
 def report_of(
     p: TrainingPlan, diffs: list[Difference], *, place: Path | None, mode: Mode, before: TrainingPlan | None, wrote: list[str], notes: list[str],
-    command: str, written: bool,
+    command: str, written: bool, env: str | None = None,
 ) -> Report:  # fmt: skip
+    missing, unavailable = _plan.environment_notes(p, env)
     defaults = _plan.factory_defaults()
     decisions = words.shown(p, defaults)
     seconds = None if p.duration is None else p.duration.step_seconds.value
@@ -67,8 +68,10 @@ def report_of(
         action=action(p, place, command, written),
         warnings=(
             *p.warnings,
+            *missing,
             *((say("provisional: nothing was written"),) if mode == "exploratory" and place is not None else ()),
         ),
+        unavailable=tuple(unavailable),
         data={**_plan.data_of(p, diffs), "calibration": notes, "files": wrote, "changed": _plan.changed(before, p)},
     )
 

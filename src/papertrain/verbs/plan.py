@@ -111,7 +111,7 @@ def plan(
     elif confirm:
         raise PapertrainError("--confirm needs a workspace to record it in: name one with -o", code="no-workspace")
     return report_of(
-        derived, diffs, place=place, mode=chosen, before=before, wrote=wrote, notes=notes, command=command, written=written and not dry_run
+        derived, diffs, place=place, mode=chosen, before=before, wrote=wrote, notes=notes, command=command, written=written and not dry_run, env=env
     )  # fmt: skip
 
 
