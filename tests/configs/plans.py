@@ -38,6 +38,13 @@ KNOBS: dict[str, Any] = {
     "sequence_length": 2048, "max_grad_norm": 1.0, "seed": 42, "eval_steps": 100, "save_steps": 200, "early_stopping_patience": 3,
     "template": "qwen", "lora_rank": 16, "lora_alpha": 32, "lora_dropout": 0.05, "lora_targets": "all-linear",
 }  # fmt: skip
+COLUMNS = {
+    "classification": {"text": "text", "label": "label"},
+    "sft": {"prompt": "instruction", "query": "input", "response": "output"},
+    "pt": {"text": "text"},
+    "kto": {"prompt": "prompt", "response": "completion", "label": "label"},
+    **dict.fromkeys(("dpo", "orpo", "simpo", "rm"), {"prompt": "prompt", "chosen": "chosen", "rejected": "rejected"}),
+}
 WHY = {
     "learning_rate": "base 2e-4 for LoRA SFT at batch 64 × sqrt(64/64)",
     "warmup_steps": "10 % of 1,926 steps",
@@ -70,9 +77,9 @@ def make_plan(
     gb = Estimate(value=20.3e9, low=18.9e9, high=22.0e9, unit="B")
     profile = DatasetProfile(
         path="train.jsonl", sha256="0" * 64, rows=41213, examples=41107, tokens=12_400_000, trainable_tokens=3_100_000, exact=True, truncated_examples=740,
-        format="text-label" if task == "classification" else "alpaca", labels={"fresh": 1100, "rotten": 900} if task == "classification" else {},
+        format="classification (jsonl)" if task == "classification" else "alpaca (jsonl)", labels={"fresh": 1100, "rotten": 900} if task == "classification" else {},
         lengths=LengthProfile(mean=301.7, p50=240, p90=700, p95=1100, p99=1900, longest=4021),
-        columns={"text": "text", "label": "label"} if task == "classification" else {"instruction": "instruction", "input": "input", "output": "output"},
+columns=COLUMNS.get(task, COLUMNS["sft"]),
     )  # fmt: skip
     return TrainingPlan(
         name=name, task=task, model=ModelSpec(**MODELS[model], active_parameters=MODELS[model]["parameters"], source=BY_HAND), dataset=profile,

@@ -268,9 +268,11 @@ def test_early_stopping_ends_a_run_that_gains_nothing(toy: Path) -> None:
 def test_every_documented_form_of_data_is_read(toy: Path) -> None:
     code = """
 import sys; sys.path.insert(0, ".")
-from train import chat_example, read_rows, to_messages, IGNORE
+from train import chat_example, parse_args, read_rows, to_messages, IGNORE
 from transformers import AutoTokenizer
 tokenizer = AutoTokenizer.from_pretrained("model")
+named = parse_args([])
+named.prompt_column = named.query_column = named.response_column = ""
 rows = [
     {"instruction": "Say a.", "input": "", "output": "a"},
     {"messages": [{"role": "user", "content": "Say a."}, {"role": "assistant", "content": "a"}]},
@@ -278,11 +280,14 @@ rows = [
     {"prompt": "Say a.", "completion": "a"},
     {"prompt": [{"role": "user", "content": "Say a."}], "completion": [{"role": "assistant", "content": "a"}]},
     {"question": "Say a.", "answer": "a"},
+    {"instruction": "Say a.", "response": "a"},
 ]
-found = [chat_example(tokenizer, to_messages(r, "text"), 64) for r in rows]
+found = [chat_example(tokenizer, to_messages(r, named), 64) for r in rows]
 assert all(f == found[0] for f in found)
 learned = [i for i, label in zip(found[0]["input_ids"], found[0]["labels"]) if label != IGNORE]
 assert tokenizer.decode(learned) == "a<|im_end|>\\n", tokenizer.decode(learned)
+named.prompt_column, named.response_column = "problem", "solution"
+assert chat_example(tokenizer, to_messages({"problem": "Say a.", "solution": "a"}, named), 64) == found[0]
 two = [{"role": "user", "content": "Say a."}, {"role": "assistant", "content": "a"}, {"role": "user", "content": "b"}, {"role": "assistant", "content": "b"}]
 e = chat_example(tokenizer, two, 64)
 assert tokenizer.decode([i for i, label in zip(e["input_ids"], e["labels"]) if label != IGNORE]) == "a<|im_end|>\\nb<|im_end|>\\n"

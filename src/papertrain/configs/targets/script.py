@@ -27,6 +27,9 @@ SAID = {
 }  # fmt: skip
 
 
+_COLUMNS = ("prompt", "query", "response", "messages", "text", "label")
+
+
 class Default(Value, frozen=True, kw_only=False):
     """The default of one argument and the reason for it."""
 
@@ -63,8 +66,7 @@ def defaults(job: Job) -> dict[str, Default]:
         "logging_steps": Default(1 if (job.total_steps or 0) < 1000 else 10, "often enough to see a spike"),
         "lr_scheduler": Default(scheduler(job), job.why("lr_scheduler")),
         "attention": Default(ATTENTION.get(str(job.attention), "sdpa"), job.why("attention")),
-        "text_column": Default(columns.get("text", "text")),
-        "label_column": Default(columns.get("label", "label")),
+        **{f"{role}_column": Default(columns[role]) for role in _COLUMNS if role in columns},
     }
     if job.adapters:
         found["lora_targets"] = Default(job.lora_names(",", "all-linear"), job.why("lora_targets"))

@@ -73,10 +73,7 @@ def data_lines(job: Job) -> list[Line]:
     lines.append(Line(length, job.sequence_length, decision="sequence_length"))
     if job.task == "sft":
         lines.append(Line("packing", bool(job.packing), decision="packing"))
-        fields = job.plan.dataset.columns if job.plan.dataset is not None else {}
-        if "messages" in fields or (
-            job.plan.dataset is not None and job.plan.dataset.format in ("messages", "openai", "chat")
-        ):
+        if job.plan.dataset is not None and "messages" in job.plan.dataset.columns:
             lines.append(Line("assistant_only_loss", True, "prompts carry no loss; the template must mark generations"))
     return lines
 
@@ -116,7 +113,17 @@ def files(job: Job) -> Files:
     file = f"{job.folder(HERE)}/{VERBS[job.task]}.yaml"
     sections = [("model", model_lines(job)), ("data", data_lines(job)), ("training", train_lines(job))]
     title = f"TRL {VERSION}: trl {VERBS[job.task]} --config {file}"
-    return {file: yaml_text(job, title, sections, cannot(dict(cannot_say(job))))}
+    return {file: yaml_text(job, title, sections, [*cannot(dict(cannot_say(job))), *_renaming(job)])}
+
+
+def _renaming(job: Job) -> list[str]:
+    """TRL reads fixed column names and no mapping."""
+    columns = {} if job.plan.dataset is None else job.plan.dataset.columns
+    wanted = {"prompt": "prompt", "response": "completion", "messages": "messages", "text": "text"}
+    wrong = [f"{have} as {wanted[role]}" for role, have in columns.items() if role in wanted and have != wanted[role]]
+    if "query" in columns:
+        wrong.append(f"{columns['query']} joined to the prompt")
+    return [f"cannot say the columns: TRL reads fixed names, so write {', '.join(wrong)} first"] if wrong else []
 
 
 def says(job: Job) -> Mapping[str, str]:

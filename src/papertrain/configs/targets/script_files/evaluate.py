@@ -99,7 +99,7 @@ def main(argv=None):
                 lines.writerow([row.get("id", i), g, p, *(f"{x:.6f}" for x in probabilities)])
         scores = class_scores(run.labels, gold, predicted)
     else:
-        messages = [to_messages(row, run.text_column) for row in rows]
+        messages = [to_messages(row, run) for row in rows]
         prompts = [render(tokenizer, m[:-1], ask=True) if len(m) > 1 else "" for m in messages]
         gold = [m[-1]["content"] for m in messages]
         found = answers(model, tokenizer, prompts, run, args.batch_size, args.max_new_tokens or run.max_new_tokens)

@@ -61,6 +61,10 @@ def parse_args(argv=None):
     arg("--validation_file", "", "validation data; without it a part of the training data is held out")
     arg("--validation_fraction", 0.1, "part of the training data held out where there is no validation file; 0 = none")
     arg("--test_file", "", "held-out data, predicted once after training")
+    arg("--prompt_column", "", "sft: column of the question; empty = recognised by its usual names, as the next four")
+    arg("--query_column", "", "sft: column of what is added to the question (alpaca's input)")
+    arg("--response_column", "", "sft: column of the answer")
+    arg("--messages_column", "", "sft: column of a whole conversation")
     arg("--text_column", "text", "column of the text")
     arg("--label_column", "label", "column of the label (classification)")
     arg("--num_labels", 0, "number of classes where labels are 0, 1, 2, ...; 0 = the values found in the training file")
@@ -136,25 +140,29 @@ def asked_and_answered(question, answer):
     return [{"role": "user", "content": question}, {"role": "assistant", "content": answer}]
 
 
-def to_messages(row, text_column):
+def to_messages(row, args):
     """One row as chat messages. Plain text is one answer without a question: every token of it is learned."""
-    if "messages" in row or "conversations" in row:
+    named = args.messages_column or next((name for name in ("messages", "conversations") if name in row), "")
+    if named in row:
         names = {"human": "user", "gpt": "assistant", "model": "assistant"}
-        turns = row.get("messages") or row["conversations"]
+        turns = row[named]
         turns = [(m.get("role") or m.get("from"), m.get("content") or m.get("value") or "") for m in turns]
         return [{"role": names.get(role, role), "content": text} for role, text in turns]
-    if "instruction" in row:
-        question = "\n".join(part for part in (row["instruction"], row.get("input")) if part)
+    prompt, query = args.prompt_column or "instruction", args.query_column or "input"
+    answers = [args.response_column] if args.response_column else ["output", "response"]
+    answer = next((name for name in answers if name in row), "")
+    if prompt in row and answer and not isinstance(row[prompt], list):
+        question = "\n".join(part for part in (row[prompt], row.get(query)) if part)
         system = [{"role": "system", "content": row["system"]}] if row.get("system") else []
-        turns = [*(row.get("history") or ()), (question, row.get("output") or "")]
+        turns = [*(row.get("history") or ()), (question, row[answer] or "")]
         return system + [message for q, a in turns for message in asked_and_answered(q, a)]
     for q, a in (("prompt", "completion"), ("prompt", "response"), ("question", "answer"), ("query", "response")):
         if q in row and a in row:
             if isinstance(row[q], list):
                 return [*row[q], *row[a]]
             return asked_and_answered(row[q], row[a])
-    if text_column in row:
-        return [{"role": "assistant", "content": row[text_column]}]
+    if args.text_column in row:
+        return [{"role": "assistant", "content": row[args.text_column]}]
     raise SystemExit(f"no question and answer in a row with the columns {', '.join(row)}")
 
 
@@ -200,7 +208,7 @@ def make_examples(rows, tokenizer, args, labels):
         numbers = [int(name) if args.num_labels else labels.index(name) for name in given]
         ids = tokenizer(texts, truncation=True, max_length=args.sequence_length)["input_ids"]
         return [{"input_ids": i, "labels": n, "cut": len(i) >= args.sequence_length} for i, n in zip(ids, numbers)]
-    examples = [chat_example(tokenizer, to_messages(row, args.text_column), args.sequence_length) for row in rows]
+    examples = [chat_example(tokenizer, to_messages(row, args), args.sequence_length) for row in rows]
     return [e for e in examples if any(label != IGNORE for label in e["labels"][1:])]
 
 
