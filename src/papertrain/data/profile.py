@@ -58,7 +58,7 @@ def profile(
     layout = sources.layout or recognise((r for _, _, r in head if not isinstance(r, BadLine)), task)
     if layout is None:
         raise _nothing_fits(head, sources.files[0])
-    tally = _Tally(layout, model, cutoff)
+    tally = _Tally(layout, model, cutoff, template)
     for batch in _batches(_chain(head, stream)):
         tally.add(batch)
     if not tally.lengths.examples:
@@ -138,10 +138,10 @@ def _size(value: object) -> int:
 class _Tally:
     """What has been counted so far."""
 
-    def __init__(self, layout: Layout, model: ModelSpec | None, cutoff: int) -> None:
+    def __init__(self, layout: Layout, model: ModelSpec | None, cutoff: int, template: str | None) -> None:
         self.layout, self.cutoff = layout, cutoff
-        self.renderer: Renderer = renderer(model)
-        self.counter = TokenCounter(model)
+        self.renderer: Renderer = renderer(model, template)
+        self.counter = TokenCounter(model, apart=self.renderer.apart)
         self.lengths, self.shortest = Lengths(), Lengths()
         self.duplicates = Duplicates()
         self.low = self.high = self.trained_low = self.trained_high = 0
@@ -165,7 +165,7 @@ class _Tally:
             self.duplicates.add("\0".join(s.text for s in segments) + ("\0" + (one.label or "") if one.label else ""))
             if one.label is not None and (one.label in self.labels or len(self.labels) < _LABELS):
                 self.labels[one.label] += 1
-            special = one.kind in ("text", "label") or self.renderer.template is None
+            special = one.kind in ("text", "label") or not self.renderer.templated
             texts.append((segments, special))
             kinds.append(one.kind)
             if second is not None:
@@ -219,7 +219,7 @@ class _Tally:
         self, path: str, rows: _Rows, stated: tuple[str, ...], template: str | None, licence: str | None
     ) -> DatasetProfile:
         exact = self.counter.exact and (
-            self.renderer.template is not None or self.layout.format in ("text", "classification", "prompt-completion")
+            self.renderer.templated or self.layout.format in ("text", "classification", "prompt-completion")
         )
         middle = (self.low * self.high) ** 0.5
         trained = (self.trained_low * self.trained_high) ** 0.5
@@ -243,8 +243,8 @@ class _Tally:
             yield "the model has no chat template here: question, answer and end token are counted, not the words of a template"
         if self.renderer.says:
             yield self.renderer.says
-        if template and self.renderer.template is not None:
-            yield f"counted with the model's own chat template; {template!r} of a framework may differ by its system prompt"
+        if self.renderer.slots is not None:
+            yield f"counted as LLaMA-Factory 0.9.5 writes its template {template!r}"
         if self.order:
             yield f"{self.order:,} rows have their roles out of order"
         if self.duplicates.thinned:

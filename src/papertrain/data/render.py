@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from papertrain.core.models import ModelSpec
 from papertrain.data.examples import Example, example
 from papertrain.data.formats import Layout
+from papertrain.data.slots import SlotTemplate, slot_templates
 from papertrain.data.template import ChatTemplate, load_template
 
 
@@ -18,21 +19,34 @@ class Segment(NamedTuple):
 
 
 class Renderer:
-    """How one model's data becomes text: its chat template, or question, answer and end token without one."""
+    """How one model's data becomes text: a framework's template, the model's own, or question, answer and end token."""
 
     def __init__(
-        self, template: ChatTemplate | None = None, special: Mapping[str, str] | None = None, says: str = ""
+        self,
+        template: ChatTemplate | None = None,
+        special: Mapping[str, str] | None = None,
+        says: str = "",
+        slots: SlotTemplate | None = None,
     ) -> None:
-        self.template, self.special, self.says = template, dict(special or {}), says
+        self.template, self.special, self.says, self.slots = template, dict(special or {}), says, slots
+
+    @property
+    def templated(self) -> bool:
+        return self.template is not None or self.slots is not None
+
+    @property
+    def apart(self) -> bool:
+        """Whether every piece is tokenised on its own, as LLaMA-Factory does."""
+        return self.slots is not None
 
     @property
     def end(self) -> str:
-        return self.special.get("eos_token", "")
+        return self.slots.end if self.slots else self.special.get("eos_token", "")
 
     def segments(self, one: Example) -> list[Segment]:
         """The text of an example (of a pair's chosen side), in order. Raises RowError where the template refuses it."""
         if one.kind == "text":
-            return [Segment(one.text + self.end, True)]
+            return [Segment(one.text + self.special.get("eos_token", ""), True)]
         if one.kind == "label":
             return [Segment(one.text, False)]
         return self.conversation(one.messages, last_only=one.kind in ("pair", "kto"))
@@ -43,11 +57,11 @@ class Renderer:
     def conversation(self, messages: Sequence[dict[str, Any]], *, last_only: bool = False) -> list[Segment]:
         answers = [i for i, m in enumerate(messages) if m["role"] == "assistant"]
         answers = answers[-1:] if last_only else answers
-        return (
-            self._plainly(messages, set(answers))
-            if self.template is None
-            else self._by_template(self.template, messages, answers)
-        )
+        if self.slots is not None:
+            return [Segment(p.text, p.trained) for p in self.slots.pieces(messages, set(answers))]
+        if self.template is not None:
+            return self._by_template(self.template, messages, answers)
+        return self._plainly(messages, set(answers))
 
     def _by_template(
         self, template: ChatTemplate, messages: Sequence[dict[str, Any]], answers: Sequence[int]
@@ -89,13 +103,31 @@ def _shared(part: str, whole: str) -> int:
     return low
 
 
-def renderer(model: ModelSpec | None) -> Renderer:
-    """The renderer of a model: its own template where its folder is here."""
-    if model is None or model.local_path is None:
-        return Renderer()
-    return Renderer(*load_template(Path(model.local_path)))
+def renderer(model: ModelSpec | None, template: str | None = None) -> Renderer:
+    """The renderer of a model: LLaMA-Factory's template of that name, else the model's own where its folder is here."""
+    own, special, says = (
+        load_template(Path(model.local_path)) if model is not None and model.local_path else (None, {}, "")
+    )
+    if template is None:
+        return Renderer(own, special, says)
+    if template in slot_templates():
+        return Renderer(None, special, "", SlotTemplate(template, special))
+    return Renderer(own, special, says or f"no template {template!r} is known here: the model's own is used")
 
 
-def render(row: Mapping[str, Any], layout: Layout, model: ModelSpec | None) -> list[Segment]:
+def segments_of(row: Mapping[str, Any], layout: Layout, model: ModelSpec | None) -> list[Segment]:
     """One row of a data set as (text, trained) segments. Raises RowError."""
     return renderer(model).segments(example(row, layout))
+
+
+def render(
+    path: Path | str, *, model: ModelSpec | None, cutoff: int, template: str | None = None, count: int = 1
+) -> str:
+    """The first rows of a data set as the model sees them: what is masked, what is trained, what is cut.
+
+    row 1   masked   <|im_start|>user⏎Where?<|im_end|>⏎<|im_start|>assistant⏎
+            trained  There.<|im_end|>⏎                                  5 tokens, 2 trained, end token trained
+    """
+    from papertrain.data.show import show_rows
+
+    return show_rows(path, model=model, cutoff=cutoff, template=template, count=count)

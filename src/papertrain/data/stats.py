@@ -54,7 +54,7 @@ class Lengths:
         order: list[int] = []  # gaps that some sequence has, sorted
         sequences = 0
         for length in sorted(self.counts, reverse=True):
-            size, left = min(length, cutoff), self.counts[length]
+            size, left = max(1, min(length, cutoff)), self.counts[length]
             while left:
                 at = bisect_left(order, size)
                 if at < len(order):
@@ -66,7 +66,7 @@ class Lengths:
                     rest = gap - size
                 else:
                     # As many to a new sequence as fit: the same as one at a time.
-                    fit = max(1, cutoff // size) if size else left
+                    fit = cutoff // size
                     moved = left if left < fit else left // fit * fit
                     new = -(-moved // fit)
                     sequences += new

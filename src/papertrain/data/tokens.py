@@ -33,7 +33,8 @@ class Count(NamedTuple):
 class TokenCounter:
     """Counts what a renderer produced. `exact` says which of the two ways."""
 
-    def __init__(self, model: ModelSpec | None) -> None:
+    def __init__(self, model: ModelSpec | None, *, apart: bool = False) -> None:
+        self.apart = apart  # every segment is tokenised on its own
         self.name, self.why = "", "no model is given"
         self._tokenizer: Any = None
         self._added = 0
@@ -91,7 +92,7 @@ class TokenCounter:
             found.append(Count(total, total, trained, trained))
         return found
 
-    def _roughly(self, segments: Sequence[Segment], special: bool) -> Count:
+    def _roughly(self, segments: Sequence[Segment], bare: bool) -> Count:
         low = high = trained_low = trained_high = 0.0
         for text, trained in segments:
             few, many = self._span(text)
@@ -101,8 +102,8 @@ class TokenCounter:
         if len(segments) == 1:  # plain text: nothing is put around it but an end token
             few, many = max(1, round(low)) + 1, max(1, round(high)) + 2
             return Count(few, many, few, many) if segments[0].trained else Count(few, many, 0, 0)
-        # A chat template adds a few tokens to each turn; how many, only the template knows.
-        turns = len(segments)
+        # A chat template that is not here adds a few tokens to each turn; how many, only the template knows.
+        turns = len(segments) if bare else 0
         return Count(
             max(1, round(low)) + 2 * turns, max(1, round(high)) + 6 * turns, round(trained_low), round(trained_high)
         )

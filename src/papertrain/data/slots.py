@@ -1,0 +1,95 @@
+"""LLaMA-Factory's own templates: what it writes around each turn, and so what it trains on.
+
+Its text differs from the model's chat template in places (no date in Llama 3's system turn, an empty thought before answers
+of reasoning models), and it tokenises every piece on its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from typing import Any, TypeAlias
+
+from papertrain.core.values import Value
+from papertrain.data.examples import RowError
+from papertrain.facts.config import read_json
+from papertrain.facts.load import FACTS
+
+Slots: TypeAlias = list[Any]
+_FILE = FACTS / "templates" / "llamafactory-0.9.5.json"
+
+
+@cache
+def slot_templates() -> dict[str, dict[str, Any]]:
+    """name → its slots, as the framework registers them."""
+    templates = read_json(_FILE)["templates"]
+    assert isinstance(templates, dict)
+    return templates
+
+
+class Piece(Value, frozen=True):
+    text: str
+    trained: bool
+
+
+class SlotTemplate:
+    """One of the framework's templates, with the special tokens of one model."""
+
+    def __init__(self, name: str, special: Mapping[str, str]) -> None:
+        self.name, self.table = name, slot_templates()[name]
+        stops = self.table.get("stop_words") or []
+        self.special = {**special, **({"eos_token": stops[0]} if self.table.get("replace_eos") and stops else {})}
+
+    @property
+    def end(self) -> str:
+        """What closes an answer: the end token, or the text that the template puts there instead."""
+        slots = self.table["assistant"]
+        if any(isinstance(s, dict) and s.get("special") == "eos_token" for s in slots) or self.table.get(
+            "efficient_eos"
+        ):
+            return str(self.special.get("eos_token", ""))
+        last = slots[-1]
+        return last.partition("{{content}}")[2].strip() if isinstance(last, str) else str(last.get("token", ""))
+
+    def pieces(self, messages: Sequence[Mapping[str, Any]], answers: set[int]) -> Iterator[Piece]:
+        """Each piece that is tokenised on its own, in order. Raises RowError."""
+        messages = list(messages)
+        system = self.table.get("default_system", "")
+        first = 0
+        if messages and messages[0]["role"] == "system":
+            system, first = messages[0]["content"] or system, 1
+        inside = self.table.get("class") == "Llama2Template"
+        for i, message in enumerate(messages[first:], first):
+            content, role = message["content"], message["role"]
+            if i == first:
+                yield from self._fill(self.table.get("prefix", []), "", False)
+                if system and inside:
+                    content = "".join(p.text for p in self._fill(self.table["system"], system, False)) + content
+                elif system:
+                    yield from self._fill(self.table["system"], system, False)
+            if role == "assistant":
+                yield from self._thought(content, i in answers)
+                yield from self._fill(self.table["assistant"], content, i in answers)
+            elif role in ("user", "tool"):
+                slots = self.table.get("observation", self.table["user"]) if role == "tool" else self.table["user"]
+                yield from self._fill(slots, content, False, turn=(i - first) // 2)
+            else:
+                raise RowError(f"the template {self.name} has no place for {role}")
+        if self.table.get("efficient_eos") and self.special.get("eos_token"):
+            yield Piece(self.special["eos_token"], True)
+
+    def _thought(self, content: str, trained: bool) -> Iterator[Piece]:
+        if self.table.get("class") != "ReasoningTemplate":
+            return
+        words = self.table.get("thought_words") or ["<think>\n", "\n</think>\n\n"]
+        if not any(w.strip() in content for w in words):
+            yield Piece("".join(words), trained and bool(self.table.get("enable_thinking", True)))
+
+    def _fill(self, slots: Slots, content: str, trained: bool, turn: int = 0) -> Iterator[Piece]:
+        for slot in slots:
+            if isinstance(slot, dict):
+                text = slot["token"] if "token" in slot else self.special.get(slot["special"], "")
+            else:
+                text = slot.replace("{{idx}}", str(turn)).replace("{{content}}", content)
+            if text:
+                yield Piece(text, trained)
