@@ -66,12 +66,7 @@ def _steps(document: ConfigDocument, world: World, rows: int, used: int, profile
         tokens = _sum([p.tokens for p in profiles], share)
         trainable = _sum([p.trainable_tokens for p in profiles], share)
         truncated = _sum([p.truncated_examples for p in profiles], share)
-    packs = (
-        document.flag("packing")
-        or document.flag("neat_packing")
-        or (document.settings.get("stage") == "pt" and document.settings.get("packing") is None)
-    )
-    if packs:
+    if packs(document):
         cutoff = document.integer("cutoff_len") or 2048
         examples = math.ceil(tokens / cutoff) if tokens else None
     per_epoch = total = None
@@ -84,6 +79,12 @@ def _steps(document: ConfigDocument, world: World, rows: int, used: int, profile
         why = "the number of cards is not stated (--gpu)"
     return Accounting(file=document.file, rows=rows, used_rows=used, examples=examples, tokens=tokens, trainable_tokens=trainable,
                       truncated_examples=truncated, steps_per_epoch=per_epoch, total_steps=total, unknown=why)  # fmt: skip
+
+
+def packs(document: ConfigDocument) -> bool:
+    """Whether rows are joined into full sequences; LLaMA-Factory's pre-training does so unless told otherwise."""
+    asked = document.flag("packing") or document.flag("neat_packing")
+    return asked or (document.settings.get("stage") == "pt" and document.settings.get("packing") is None)
 
 
 def _sum(values: list[int | None], share: float) -> int | None:

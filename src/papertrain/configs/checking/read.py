@@ -120,6 +120,10 @@ def _role(kind: str, settings: dict[str, Any]) -> str:
 
 def _llamafactory_role(settings: dict[str, Any]) -> str:
     """What the file is for, as its verbs would read it."""
+    if set(settings) & {"train_dataset", "kernel_config", "dist_config", "peft_config", "model_class"}:
+        return "v1"
+    if set(settings) & {"tensor_model_parallel_size", "pipeline_model_parallel_size", "expert_model_parallel_size"}:
+        return "megatron"
     if "task" in settings or ("n_shot" in settings and "do_train" not in settings):
         return "evaluate"
     if "export_dir" in settings:

@@ -15,8 +15,9 @@ _LLAMAFACTORY: dict[str, tuple[str, ...]] = {
     "export": ("model", "data", "finetuning", "generating"),
     "chat": ("model", "data", "finetuning", "generating"),
     "evaluate": ("model", "data", "evaluation", "finetuning"),
+    "v1": ("v1",),
 }
-_TRAIN = ("model", "data", "training", "finetuning", "generating")
+TRAIN = ("model", "data", "training", "finetuning", "generating")
 # Keys that a program takes beside its own fields: TRL's config path, LLaMA-Factory's ray and accelerate leftovers.
 _BESIDE: dict[str, frozenset[str]] = {
     "trl": frozenset(
@@ -31,7 +32,7 @@ DEEPSPEED_SECTIONS = ("zero_optimization", "fp16", "bf16", "activation_checkpoin
 def sections(document: ConfigDocument) -> tuple[str, ...]:
     """The groups of the framework's keys that this document may use."""
     if document.kind == "llamafactory":
-        return _LLAMAFACTORY.get(document.role, _TRAIN)
+        return _LLAMAFACTORY.get(document.role, TRAIN)
     if document.kind == "trl":
         return (document.role,) if document.role in framework("trl").sections else ("sft",)
     return {"axolotl": ("main", "plugins"), "deepspeed": ("top",), "accelerate": ("main", "sagemaker")}.get(
@@ -75,13 +76,16 @@ def ever(document: ConfigDocument) -> frozenset[str]:
     return frozenset(k for v in versions(name) for k in framework(name, v).known(*sections(document)))
 
 
-def meant(name: str, table: dict[str, Key], taken: dict[str, Any]) -> str | None:
-    """The key that was probably meant: the same setting under this framework's name, or the nearest spelling."""
+def meant(name: str, table: dict[str, Key], taken: dict[str, Any], *, sure: bool = False) -> str | None:
+    """The key that was probably meant: the same setting under this framework's name, or the nearest spelling.
+
+    sure: only where hardly a letter differs, for readers that pass over what they do not know.
+    """
     for other in synonyms(name):
         if other in table and other != name and other not in taken:
             return other
     low = name.lower().replace("-", "_")
     if low in table and low != name:
         return low
-    found = nearest(name, table, cutoff=0.72)
+    found = nearest(name, table, cutoff=0.85 if sure else 0.78)
     return found if found and found not in taken else None

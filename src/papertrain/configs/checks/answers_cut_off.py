@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from papertrain.configs.checking.accounting import data_files
+from papertrain.configs.checking.accounting import data_files, packs
 from papertrain.configs.checking.document import ConfigDocument, Wrong, set_to
 from papertrain.configs.checking.world import World
 from papertrain.core.findings import Rule
@@ -17,6 +17,8 @@ TOLERATED = 0.01
 
 
 def check(document: ConfigDocument, world: World) -> Iterator[Wrong]:
+    if packs(document):
+        return
     files: list[tuple[str, Path | None]] = (
         [(document.file, document.path)]
         if document.kind == "data"

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from papertrain.configs.checking.document import ConfigDocument, Edit, Wrong
 from papertrain.configs.checking.world import World
-from papertrain.configs.checks._keys import keys
+from papertrain.configs.checks._keys import TRAIN, keys
 from papertrain.core.findings import Rule
 from papertrain.core.texts import say
 from papertrain.core.values import Source
@@ -20,7 +20,7 @@ def check(document: ConfigDocument, world: World) -> Iterator[Wrong]:
         return
     table = keys(document, world)
     for name, value in document.settings.items():
-        if name in table:
+        if name in table or document.role in ("v1", "megatron"):
             continue
         if document.kind == "deepspeed":
             yield from _deepspeed(document, name, value)
@@ -30,7 +30,11 @@ def check(document: ConfigDocument, world: World) -> Iterator[Wrong]:
                 at=(name,), instead=f"{home}: {{{name}: …}}",
                 edits=(Edit(op="drop", path=(name,)), Edit(op="set", path=(home, name), value=value)),
             )  # fmt: skip
-        elif document.kind == "llamafactory" and document.role in VERBS and name in framework("llamafactory").known():
+        elif (
+            document.kind == "llamafactory"
+            and document.role in VERBS
+            and name in framework("llamafactory").known(*TRAIN)
+        ):
             verb = VERBS[document.role]
             yield Wrong(
                 says=say("`{key}` is a setting of training: `llamafactory-cli {verb}` stops at it", key=name, verb=verb),

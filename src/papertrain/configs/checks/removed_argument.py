@@ -36,7 +36,7 @@ def check(document: ConfigDocument, world: World) -> Iterator[Wrong]:
             at=(name,),
             instead=say("remove `{key}`", key=name),
             edits=(drop(name),),
-            level="warning" if still_read(document, world, name) else "error",
+            level="warning" if still_read(document, world, name) or (change.soft and not world.versions) else "error",
         )
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from papertrain.configs.checking.document import ConfigDocument, Wrong
+from papertrain.configs.checking.secrets import secrets
 from papertrain.configs.checking.world import World
 from papertrain.core.findings import Rule
-from papertrain.core.redact import holds_secret
 from papertrain.core.texts import say
 from papertrain.core.values import Level, Source
 
@@ -19,7 +19,7 @@ def check(document: ConfigDocument, world: World) -> Iterator[Wrong]:
     if not document.text or document.role in ("override", "script") or document.part:
         return
     where: dict[int, set[str]] = {}
-    for kind, offset in holds_secret(document.text):
+    for kind, offset in secrets(document.text):
         where.setdefault(document.text.count("\n", 0, offset) + 1, set()).add(kind)
     command = document.kind in ("command", "slurm")
     on_command_lines = {n for c in document.commands for n in range(c.line, c.end_line + 1)} if command else set()

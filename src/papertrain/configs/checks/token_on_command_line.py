@@ -6,17 +6,19 @@ import re
 from collections.abc import Iterator
 
 from papertrain.configs.checking.document import ConfigDocument, Wrong
+from papertrain.configs.checking.secrets import secrets
 from papertrain.configs.checking.shell import Command
 from papertrain.configs.checking.world import World
 from papertrain.configs.checks._launch import commands
 from papertrain.core.findings import Rule
-from papertrain.core.redact import holds_secret
 from papertrain.core.texts import say
 from papertrain.core.values import Source
 
 NAMES = re.compile(
-    r"(?:^|_)(?:hub_token|hf_token|ms_token|auth_token|access_token|api_key|apikey|token|password|secret|secret_key|push_to_hub_token|hf_hub_token)$"
+    r"(?:.*_)?(?:api_?key|secret_?key|access_?key|password|passwd|secret)"
+    r"|(?:(?:push_to_hub|hf_hub|ms_hub|om_hub|hub|hf|ms|auth|access|bearer|login|wandb|github|gitlab|comet|neptune|swanlab)_)?token"
 )
+# `--eos_token "<|im_end|>"` is a token of another kind: only names of credentials count.
 VARIABLES = {"wandb": "WANDB_API_KEY", "wandb_api_key": "WANDB_API_KEY"}
 
 
@@ -26,7 +28,7 @@ def check(document: ConfigDocument, world: World) -> Iterator[Wrong]:
         for argument in command.arguments:
             name = argument.name.replace("-", "_").lower()
             given = isinstance(argument.value, str) and len(argument.value) >= 6 and not argument.value.startswith("$")
-            if given and NAMES.search(name):
+            if given and NAMES.fullmatch(name):
                 told.add(argument.line)
                 yield _wrong(document, command, name, argument.line)
         for line, kinds in _elsewhere(document, command).items():
@@ -50,7 +52,7 @@ def _wrong(document: ConfigDocument, command: Command, name: str, line: int) -> 
 def _elsewhere(document: ConfigDocument, command: Command) -> dict[int, str]:
     start, end = command.words[0].start, command.words[-1].end
     found: dict[int, set[str]] = {}
-    for kind, offset in holds_secret(document.text[start:end]):
+    for kind, offset in secrets(document.text[start:end]):
         found.setdefault(document.text.count("\n", 0, start + offset) + 1, set()).add(kind)
     return {line: ", ".join(sorted(kinds)) for line, kinds in found.items()}
 

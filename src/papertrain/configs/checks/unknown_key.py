@@ -7,7 +7,7 @@ from typing import Any
 
 from papertrain.configs.checking.document import ConfigDocument, Edit, Wrong, rename, show_setting
 from papertrain.configs.checking.world import World
-from papertrain.configs.checks._keys import DEEPSPEED_SECTIONS, beside, ever, keys, meant
+from papertrain.configs.checks._keys import DEEPSPEED_SECTIONS, TRAIN, beside, ever, keys, meant
 from papertrain.core.findings import Rule
 from papertrain.core.texts import say
 from papertrain.core.values import Source
@@ -15,7 +15,7 @@ from papertrain.facts.frameworks.load import Key, framework, renamed
 
 
 def check(document: ConfigDocument, world: World) -> Iterator[Wrong]:
-    if document.role == "script":
+    if document.role in ("script", "megatron"):
         return
     table = keys(document, world)
     known = world.framework(document)
@@ -24,12 +24,12 @@ def check(document: ConfigDocument, world: World) -> Iterator[Wrong]:
     for name, value in document.settings.items():
         if name in table or name in beside(document) or name in old or renamed(document.kind, name):
             continue
-        if _elsewhere(document, name):
+        if _elsewhere(document, name) or _remark(name):
             continue
         if document.kind == "llamafactory" and document.role == "evaluate" and name == "split":
             yield _split(document, value, reader)
             continue
-        guess = meant(name, table, document.settings)
+        guess = meant(name, table, document.settings, sure=not document.strict or document.kind == "deepspeed")
         yield _unknown(document, (name,), value, guess, reader, strict=document.strict and document.kind != "deepspeed")
     if document.kind == "deepspeed":
         yield from _sections(document, known.sections, reader)
@@ -38,10 +38,15 @@ def check(document: ConfigDocument, world: World) -> Iterator[Wrong]:
         yield from _nested(document, "deepspeed_config", known.sections["deepspeed_config"], reader, strict=False)
 
 
+def _remark(name: str) -> bool:
+    """JSON has no comments, so people write them as keys; YAML anchors want a home too."""
+    return name.startswith(("_", "x-", "//", "#", ".")) or name in ("comment", "comments", "anchors")
+
+
 def _elsewhere(document: ConfigDocument, name: str) -> bool:
     """Keys that belong to another place of the same framework are another rule's."""
     if document.kind == "llamafactory":
-        return name in framework("llamafactory").known()
+        return document.role in ("chat", "export", "evaluate") and name in framework("llamafactory").known(*TRAIN)
     if document.kind == "deepspeed":
         return any(name in s for k, s in framework("deepspeed").sections.items() if k in ("zero_optimization", "fp16"))
     if document.kind == "trl":
@@ -86,13 +91,17 @@ def _nested(
         return
     for name, value in inner.items():
         if name not in table:
-            yield _unknown(document, (section, name), value, meant(name, table, inner), reader, strict=strict)
+            yield _unknown(
+                document, (section, name), value, meant(name, table, inner, sure=not strict), reader, strict=strict
+            )
 
 
 def _unknown(
     document: ConfigDocument, path: tuple[str, ...], value: Any, guess: str | None, reader: str, *, strict: bool
 ) -> Wrong:
     shown, where = path[-1], " in `" + ".".join(path[:-1]) + "`" if len(path) > 1 else ""
+    # A family of keys that grows with every release: a stranger among them is more likely new than wrong.
+    new = shown.startswith("kt_") or document.role == "v1"
     if guess:
         instead = show_setting(document.format, guess, "…" if isinstance(value, (dict, list)) else value)
         consequence = say("it stops at this key") if strict else say("it passes this key over in silence")
@@ -103,7 +112,7 @@ def _unknown(
     consequence = say("it stops at this key") if strict else say("it passes this key over in silence")
     return Wrong(
         says=say("`{key}`{where} is not a key of {reader}: {consequence}; remove it", key=shown, where=where, reader=reader, consequence=consequence),
-        at=path, instead=say("remove `{key}`", key=shown), edits=(Edit(op="drop", path=path),), level="error" if strict else "warning",
+        at=path, instead=say("remove `{key}`", key=shown), edits=(Edit(op="drop", path=path),), level="error" if strict and not new else "warning",
     )  # fmt: skip
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from papertrain.configs.checking.document import ConfigDocument, Wrong, set_to
 from papertrain.configs.checking.world import World
-from papertrain.configs.checks.wrong_template import template_of
+from papertrain.configs.checks.wrong_template import known_model, template_of
 from papertrain.core.errors import nearest
 from papertrain.core.findings import Rule
 from papertrain.core.texts import say
@@ -19,12 +19,22 @@ def check(document: ConfigDocument, world: World) -> Iterator[Wrong]:
     if not isinstance(used, str) or used in known or "$" in used:
         return
     model = document.get("model_name_or_path") or world.model
-    right = (template_of(model) if isinstance(model, str) else None) or nearest(used, known)
+    right = (template_of(model) if isinstance(model, str) else None) or nearest(used, known, cutoff=0.75)
+    # A template that resembles none, for a model that nobody has on record: both may be newer than the record.
+    stranger = right is None and isinstance(model, str) and not known_model(model)
     near = right or "default"
     yield Wrong(
-        says=say("template `{used}` does not exist in LLaMA-Factory {version}: write `template: {near}`", used=used, version=world.framework(document).version, near=near),
-        at=("template",), instead=f"template: {near}", edits=(set_to("template", value=near),),
-    )  # fmt: skip
+        says=say(
+            "template `{used}` does not exist in LLaMA-Factory {version}: write `template: {near}`",
+            used=used,
+            version=world.framework(document).version,
+            near=near,
+        ),
+        at=("template",),
+        instead=f"template: {near}",
+        edits=(set_to("template", value=near),) if right else (),
+        level="warning" if stranger else "error",
+    )
 
 
 RULE = Rule(
@@ -33,6 +43,7 @@ RULE = Rule(
     level="error",
     status="stable",
     check=check,
+    effect="experiment",
     applies="llamafactory",
     what="The named chat template is not registered.",
     why="No parser checks the name: the run stops with `Template … does not exist` after the model is loaded.",

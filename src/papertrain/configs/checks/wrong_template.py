@@ -76,6 +76,11 @@ def template_of(model: str) -> str | None:
     return next((template for pattern, template in _FAMILIES if re.match(pattern, name)), None)
 
 
+def known_model(model: str) -> bool:
+    """Whether the registry has the model, with a template or as a base model."""
+    return model.rstrip("/\\").replace("\\", "/").rpartition("/")[2].lower() in _known()
+
+
 def _known() -> set[str]:
     return {repo.rpartition("/")[2].lower() for repo in framework("llamafactory").more["models"]}
 

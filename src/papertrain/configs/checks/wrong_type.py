@@ -50,6 +50,9 @@ def _unread(value: Any) -> bool:
 
 def _fits(document: ConfigDocument, path: Place, value: Any, key: Key) -> bool:
     types = key.types
+    if document.kind == "axolotl" and (isinstance(value, bool) or path == ("warmup_steps",)):
+        # pydantic takes false for 0, and a warm-up below 1 for a share of the run in the releases after this record.
+        return True
     if isinstance(value, bool):
         # A whole number of 0 or 1 and a truth value are one and the same to every reader here.
         return (

@@ -44,6 +44,7 @@ TARGETS: dict[str, dict[str, tuple[str, ...]]] = {
         "finetuning": ("FinetuningArguments",),
         "generating": ("GeneratingArguments",),
         "evaluation": ("EvaluationArguments",),
+        "v1": ("v1/ModelArguments", "v1/DataArguments", "v1/TrainingArguments", "v1/SampleArguments"),
     },
     "transformers": {"training": ("TrainingArguments",)},
     "trl": {
@@ -102,7 +103,12 @@ class Sources:
         return [name] if name in self.classes else [n for n in self.renamed.get(name, []) if n in self.classes]
 
     def find(self, name: str, near: str) -> tuple[str, ast.ClassDef] | None:
-        found = self.classes.get(name)
+        folder, _, name = name.rpartition("/")
+        found = [
+            f
+            for f in self.classes.get(name, [])
+            if (f"/{folder}/" in f[0] if folder else "/v1/" not in f[0])
+        ]
         if not found:
             return None
         same = [f for f in found if f[0].split("/")[0] == near.split("/")[0]]
@@ -112,7 +118,7 @@ class Sources:
 def _wanted(package: str, name: str) -> bool:
     parts = {
         "transformers": ("training_args", "trainer_utils", "debug_utils"),
-        "llamafactory": ("hparams/", "extras/constants"),
+        "llamafactory": ("hparams/", "extras/constants", "v1/config/"),
         "trl": ("trainer/", "scripts/utils", "scripts/grpo", "scripts/rloo"),
         "axolotl": ("utils/schemas/", "/args.py"),
         "accelerate": ("commands/config/config_args", "utils/dataclasses", "commands/launch"),
@@ -293,7 +299,7 @@ def extract(wheels: list[Path]) -> dict[str, Any]:
         "sections": sections,
     }
     if name == "axolotl":
-        args = [c for c in sources.classes if c.endswith("Args")]
+        args = [c for c, found in sources.classes.items() if any("/integrations/" in module for module, _ in found)]
         sections["plugins"] = {k: v for c in sorted(args) for k, v in fields(sources, c, name).items()}
     if name == "accelerate":
         sections["fsdp_config"] = {o: ["any|null", None] for o in sorted(sources.options) if o.startswith("fsdp_")}

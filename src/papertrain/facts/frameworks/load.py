@@ -111,7 +111,11 @@ def _templates() -> dict[str, str]:
 
 
 class Rename(Value, frozen=True, kw_only=True):
-    """A name that a release gave up. `new` is empty where nothing replaces it; `reads`: the old one is still read."""
+    """A name that a release gave up. `new` is empty where nothing replaces it.
+
+    reads: the old one is still read. soft: published examples of the newest framework still hold it, and an older
+    library below it reads it: a warning, where the version at hand is unknown.
+    """
 
     old: str
     new: str = ""
@@ -122,6 +126,7 @@ class Rename(Value, frozen=True, kw_only=True):
     kinds: tuple[str, ...] = msgspec.field(name="for")
     note: str = ""
     reads: bool = False
+    soft: bool = False
 
 
 @lru_cache

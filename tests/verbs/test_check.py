@@ -1,0 +1,163 @@
+"""`check` as its users meet it: files in, findings, exit codes, changes written."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from papertrain.core.errors import PapertrainError
+from papertrain.verbs.check import check
+
+BAD = "stage: sft\ntemplate: qwen\nfinetuning_type: lora\nlora_rankk: 8  # rank\nevaluation_strategy: steps\nval_size: 0.1\n"
+
+
+def write(folder: Path, name: str, text: str | bytes) -> Path:
+    file = folder / name
+    file.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return file
+
+
+def test_an_error_exits_with_one_and_a_warning_with_zero(tmp_path: Path) -> None:
+    bad = check([write(tmp_path, "bad.yaml", BAD)])
+    assert bad.exit_code() == 1 and bad.exit_code("never") == 0 and bad.action and "--fix" in bad.action
+    warned = check([write(tmp_path, "w.yaml", "stage: sft\ntemplate: qwen\nfinetuning_type: lora\nlearning_rate: 5\n")])
+    assert warned.exit_code() == 0 and warned.exit_code("warning") == 1
+
+
+def test_findings_carry_what_the_contract_says(tmp_path: Path) -> None:
+    report = check([write(tmp_path, "bad.yaml", BAD)])
+    for finding in report.data["findings"]:
+        assert set(finding) >= {
+            "id",
+            "rule",
+            "name",
+            "level",
+            "file",
+            "line",
+            "says",
+            "instead",
+            "patch",
+            "effect",
+            "applies_to",
+        }
+        assert finding["applies_to"][0]["sha256"] and finding["id"].startswith(f"F-{finding['rule']}-")
+    assert report.data["known_up_to"]["llamafactory"] == "0.9.5"
+    assert {
+        "rows",
+        "examples",
+        "tokens",
+        "trainable_tokens",
+        "truncated_examples",
+        "steps_per_epoch",
+        "total_steps",
+    } <= set(report.data["accounting"])
+
+
+def test_fix_writes_only_what_touches_the_execution(tmp_path: Path) -> None:
+    file = write(tmp_path, "t.yaml", BAD + "max_samples: 0\n")
+    before = file.read_text()
+    seen = check([file], fix=True, dry_run=True)
+    assert file.read_text() == before and "would write" in seen.head
+    report = check([file], fix=True)
+    assert file.read_text() == before.replace("lora_rankk", "lora_rank").replace("evaluation_strategy", "eval_strategy")
+    assert [f["rule"] for f in report.data["findings"] if f["level"] == "error"] == ["TR207"]
+    assert "-lora_rank: 8" in report.data["applied"][0]["reverse"]
+
+
+def test_the_patch_in_the_answer_is_the_one_that_fix_makes(tmp_path: Path) -> None:
+    file = write(tmp_path, "t.yaml", BAD)
+    patches = [f["patch"] for f in check([file]).data["findings"] if f["patch"]]
+    assert any("-lora_rankk: 8  # rank\n+lora_rank: 8  # rank\n" in p for p in patches)
+
+
+@pytest.mark.parametrize(("name", "text", "code"), [
+    ("bomb.yaml", "a: &a [x,x,x,x,x,x,x,x,x]\n" + "".join(f"{c}: &{c} [{','.join(['*' + p] * 9)}]\n" for p, c in zip("abcdefgh", "bcdefghi")), "alias-bomb"),
+    ("tab.yaml", "a:\n\t- b\n", "not-yaml"), ("c.json", '{"zero_optimization": {"stage": 2},}', "not-json"), ("deep.json", '{"a":' * 5000 + "1" + "}" * 5000, "too-deep"),
+    ("s.py", "def f(:\n", "not-python"), ("big.yaml", "a: 1\n" * 12_000_000, "too-large"), ("bin.yaml", bytes(range(256)) * 40, "binary"), ("s.toml", "a = [", "not-toml"),
+    ("list.json", '[{"a": 1},', "unknown-format"),
+])  # fmt: skip
+def test_what_cannot_be_read_is_one_line_with_its_place(
+    name: str, text: str | bytes, code: str, tmp_path: Path
+) -> None:
+    good = write(tmp_path, "good.yaml", BAD)
+    with pytest.raises(PapertrainError) as caught:
+        check([good, write(tmp_path, name, text)])
+    assert caught.value.code == code and name in str(caught.value.file) and "\n" not in caught.value.one_line()
+
+
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(PapertrainError, match="not found") as caught:
+        check([write(tmp_path, "good.yaml", BAD), tmp_path / "nowhere.yaml"])
+    assert str(caught.value.file).endswith("nowhere.yaml")
+
+
+def test_a_secret_in_a_log_is_a_warning_and_never_repeated(tmp_path: Path) -> None:
+    token = "hf_" + "aB3dE5gH7jK9" * 3
+    report = check([write(tmp_path, "run.log", f"step 1\nconfig: {token} num_tokens=4096 pad_token=<pad>\n")])
+    assert [(f["rule"], f["level"], f["line"]) for f in report.data["findings"]] == [("TR450", "warning", 2)]
+    assert token not in json.dumps(report.envelope()) and report.exit_code() == 0
+
+
+def test_a_strange_file_is_said_to_be_one(tmp_path: Path) -> None:
+    report = check([write(tmp_path, "notes.txt", "buy milk\n")])
+    assert report.exit_code() == 0 and report.data["findings"] == [] and "known kinds" in " ".join(report.warnings)
+
+
+def test_select_ignore_and_project_settings(tmp_path: Path) -> None:
+    file = write(tmp_path, "t.yaml", BAD)
+    assert {f["rule"] for f in check([file], select=["TR211"]).data["findings"]} == {"TR211"}
+    assert "TR211" not in {f["rule"] for f in check([file], ignore=["TR211"]).data["findings"]}
+    write(tmp_path, "papertrain.toml", 'ignore = ["renamed-argument"]\n[per-file-ignores]\n"t.yaml" = ["TR201"]\n')
+    assert check([file]).data["findings"] == []
+    with pytest.raises(PapertrainError, match="no rule"):
+        check([file], select=["TR999"])
+
+
+def test_a_baseline_leaves_only_what_is_new(tmp_path: Path) -> None:
+    file, base = write(tmp_path, "t.yaml", BAD), tmp_path / "base.json"
+    check([file], write_baseline=base)
+    assert check([file], baseline=base).data["findings"] == []
+    file.write_text(BAD + "cutoff_len: 0\n")
+    assert [f["rule"] for f in check([file], baseline=base).data["findings"]] == ["TR207"]
+
+
+def test_annotations_and_sarif(tmp_path: Path) -> None:
+    file = write(tmp_path, "t.yaml", BAD)
+    lines = check([file], output_format="github").data["printed"].splitlines()
+    assert (
+        all(line.startswith(("::error ", "::warning ", "::notice ")) and "title=TR" in line for line in lines)
+        and len(lines) >= 2
+    )
+    sarif = json.loads(check([file], output_format="sarif").data["printed"])
+    assert sarif["version"] == "2.1.0" and {r["ruleId"] for r in sarif["runs"][0]["results"]} >= {"TR201", "TR211"}
+
+
+def test_a_folder_is_searched_and_what_is_no_config_in_it_does_not_stop(tmp_path: Path) -> None:
+    write(tmp_path, "bad.yaml", BAD)
+    write(tmp_path, "broken.json", "{")
+    report = check([tmp_path])
+    assert report.exit_code() == 1 and any("broken.json" in w for w in report.warnings)
+
+
+def test_broken_bytes_are_never_rewritten(tmp_path: Path) -> None:
+    file = write(tmp_path, "t.yaml", BAD.encode() + b"# \xff\xfe\n")
+    with pytest.raises(PapertrainError, match="not text"):
+        check([file], fix=True)
+    assert file.read_bytes().endswith(b"# \xff\xfe\n")
+
+
+def test_the_accounting_of_a_config_with_its_data(tmp_path: Path) -> None:
+    write(tmp_path, "dataset_info.json", '{"rows": {"file_name": "rows.jsonl"}}')
+    write(tmp_path, "rows.jsonl", '{"instruction": "a", "input": "", "output": "b"}\n' * 1000)
+    text = "stage: sft\ndo_train: true\ntemplate: qwen\nfinetuning_type: lora\ndataset: rows\ndataset_dir: .\nval_size: 0.1\nper_device_train_batch_size: 2\ngradient_accumulation_steps: 4\nnum_train_epochs: 2\n"
+    counted = check(
+        [write(tmp_path, "s.yaml", text.replace("dataset_dir: .", f"dataset_dir: {tmp_path}"))], gpu="4x A100-80GB"
+    ).data["accounting"]
+    assert (counted["rows"], counted["examples"], counted["steps_per_epoch"], counted["total_steps"]) == (
+        1000,
+        900,
+        29,
+        58,
+    )
