@@ -128,9 +128,10 @@ def signs(case: Case) -> str:
         if not _handled(case, e.line):
             return f"{e.type} in {e.file}:{e.line}"
     for log in case.logs:
-        for i in {i for g in GENERIC for i in log.at.get(g, ())[:60]}:
+        for i in sorted({i for g in GENERIC for i in log.having(g, 60)}):
             text = log.lines[i].text
-            if _FATAL.search(text) or ((m := _EXIT.search(text)) and m[1] != "0"):
+            fatal = _FATAL.search(text) or ((m := _EXIT.search(text)) and m[1] != "0")
+            if fatal and not _handled(case, log.lines[i].no):
                 return f"{log.name}:{log.lines[i].no}: {text.strip()[:80]}"
     if broken := non_finite(case):
         return f"the numbers stop being finite at {broken.row.file}:{broken.row.line}"
