@@ -43,7 +43,7 @@ COLUMNS = {
     "sft": {"prompt": "instruction", "query": "input", "response": "output"},
     "pt": {"text": "text"},
     "kto": {"prompt": "prompt", "response": "completion", "label": "label"},
-    **dict.fromkeys(("dpo", "orpo", "simpo", "rm"), {"prompt": "prompt", "chosen": "chosen", "rejected": "rejected"}),
+    **{key: {"prompt": "prompt", "chosen": "chosen", "rejected": "rejected"} for key in ("dpo", "orpo", "simpo", "rm")},
 }
 WHY = {
     "learning_rate": "base 2e-4 for LoRA SFT at batch 64 × sqrt(64/64)",

@@ -61,8 +61,9 @@ def _steps(document: ConfigDocument, world: World, rows: int, used: int, profile
     held = math.ceil(used * val) if 0 < val < 1 else int(val)
     examples: int | None = max(used - held, 0)
     tokens = trainable = truncated = None
-    if profiles and examples and rows:
-        share = examples / rows
+    if profiles and examples and sum(p.rows for p in profiles):
+        # A profile may be a sample of the file: its counts are carried over to the rows that are trained on.
+        share = examples / sum(p.rows for p in profiles)
         tokens = _sum([p.tokens for p in profiles], share)
         trainable = _sum([p.trainable_tokens for p in profiles], share)
         truncated = _sum([p.truncated_examples for p in profiles], share)

@@ -68,7 +68,10 @@ def method_lines(job: Job) -> list[Line]:
         )
     if job.task == "ppo":
         lines.append(
-            Line("reward_model", "REWARD_MODEL", "name the folder of your reward model here: the plan does not know it")
+            Line("reward_model", "REWARD_MODEL", "the plan does not know it: name the folder of your reward model")
+        )
+        lines.append(
+            Line("reward_model_type", "lora" if job.adapters else "full", "full training refuses an adapter here")
         )
     return lines
 

@@ -1,0 +1,101 @@
+"""The real frameworks read what was generated, and hold the plan's values afterwards."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+from test_targets import seeded_jobs
+
+from papertrain.configs.target import Job
+from papertrain.configs.targets.llamafactory import TARGET, template
+from papertrain.configs.words import optimizer, scheduler
+
+HERE = Path(__file__).resolve().parent
+ENV = HERE.parents[1] / ".envs/llamafactory"
+PYTHON = ENV / "bin/python"
+
+pytestmark = [pytest.mark.slow, pytest.mark.frameworks]
+
+
+@pytest.fixture(scope="module")
+def read(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[Job, dict[str, object]]]:
+    if not PYTHON.exists():
+        pytest.skip("no .envs/llamafactory (requirements/llamafactory.txt)")
+    folder = tmp_path_factory.mktemp("yaml")
+    jobs = [j for j in seeded_jobs(600, seed=1) if TARGET.applies(j) is None][:320]
+    for i, job in enumerate(jobs):
+        (folder / f"{i:03}.yaml").write_text(TARGET.files(job)[f"{job.folder('llamafactory')}/train.yaml"])
+    done = subprocess.run(
+        [str(PYTHON), str(HERE / "parse_llamafactory.py"), str(folder)],
+        capture_output=True,
+        text=True,
+        env=os.environ | {"CUDA_VISIBLE_DEVICES": ""},
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    lines = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+    assert len(lines) == len(jobs) >= 300
+    return list(zip(jobs, lines))
+
+
+def test_llamafactory_accepts_every_generated_file_on_both_of_its_paths(
+    read: list[tuple[Job, dict[str, object]]],
+) -> None:
+    refused = [
+        (line["file"], job.task, job.plan.method.value, line[way])
+        for job, line in read
+        for way in ("dict", "argv")
+        if isinstance(line[way], str)
+    ]
+    # Packages that are not installed here say nothing about the file.
+    refused = [r for r in refused if "PackageNotFoundError" not in str(r[3]) and "ImportError" not in str(r[3])]
+    assert not refused, refused[:5]
+
+
+def test_llamafactory_holds_the_values_of_the_plan(read: list[tuple[Job, dict[str, object]]]) -> None:
+    compared = 0
+    for job, line in read:
+        for way in ("dict", "argv"):
+            held = line[way]
+            if not isinstance(held, dict):
+                continue
+            compared += 1
+            v = job.plan.values()
+            assert (
+                held["learning_rate"] == v["learning_rate"]
+                and held["per_device_train_batch_size"] == v["micro_batch_size"]
+            )
+            assert (
+                held["gradient_accumulation_steps"] == v["gradient_accumulation_steps"]
+                and held["num_train_epochs"] == v["epochs"]
+            )
+            assert held["lr_scheduler_type"] == scheduler(job) and held["optim"] == optimizer(job)
+            assert (
+                held["seed"] == v["seed"]
+                and held["cutoff_len"] in (v["sequence_length"], v["sequence_length"] - int(v["packing"]))
+                and held["template"] == template(job)
+            )
+            assert (
+                held["fp16"] == (v["precision"] == "fp16")
+                and held["weight_decay"] == v["weight_decay"]
+                and held["max_grad_norm"] == v["max_grad_norm"]
+            )
+            if v["warmup_steps"] is not None:
+                assert held["warmup_steps"] == v["warmup_steps"]
+            if "lora_rank" in v:
+                assert (held["lora_rank"], held["lora_alpha"], held["lora_dropout"]) == (
+                    v["lora_rank"],
+                    v["lora_alpha"],
+                    v["lora_dropout"],
+                )
+                assert held["use_dora"] == (v["method"] == "dora") and held["quantization_bit"] == (
+                    4 if v["method"] == "qlora" else None
+                )
+    assert compared >= 500, f"{compared} files compared"
