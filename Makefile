@@ -7,7 +7,7 @@ export HF_HUB_OFFLINE ?= 1
 export TOKENIZERS_PARALLELISM ?= false
 
 .DEFAULT_GOAL := help
-.PHONY: help install train demo check test lint types fast docs golden clean latex bench-recipes
+.PHONY: help install train demo check test lint types fast docs outputs golden clean latex bench-recipes
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | awk -F'\t' '{printf "  make %-18s %s\n", $$1, $$2}'
@@ -54,6 +54,10 @@ test: install train latex check  ## all that CI runs: check, then the slow, trai
 
 docs: install  ## write docs/reference from the code
 	$(BIN)/python docs/build.py
+
+outputs: install  ## print what the commands of README and docs say now into their pages; read the difference
+	$(BIN)/python docs/build.py --outputs
+	git --no-pager diff --stat -- README.md docs
 
 golden: install  ## rewrite the golden files and print the difference
 	$(BIN)/python tests/golden/update.py

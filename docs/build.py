@@ -205,8 +205,51 @@ def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
     return "\n".join([line(head), line("---" for _ in head), *map(line, rows)]) + "\n"
 
 
+def refresh(page: Path) -> str:
+    """The page with each console block's output as the program prints it now. Lines with `…` are kept: they stand for many."""
+    import os
+    import re
+    import shlex
+    import shutil
+    import subprocess
+    import tempfile
+
+    exe = Path(sys.executable).with_name("papertrain")
+
+    def again(m: re.Match[str]) -> str:
+        out = ""
+        for part in re.split(r"^\$ ", m["body"], flags=re.MULTILINE)[1:]:
+            command, _, old = part.partition("\n")
+            words = shlex.split(command, comments=True)
+            if not command.startswith("papertrain") or "…" in old:
+                out += f"$ {part}"
+                continue
+            env = {**os.environ, "NO_COLOR": "1", "COLUMNS": "100", "HF_HUB_OFFLINE": "1"}
+            done = subprocess.run([exe, *words[1:]], capture_output=True, text=True, cwd=place, env=env, check=False)
+            text = "\n".join(line.rstrip() for line in (done.stdout + done.stderr).rstrip().splitlines())
+            out += f"$ {command}\n{text}\n"
+        return f"```console\n{out}```"
+
+    with tempfile.TemporaryDirectory() as folder:
+        place = Path(folder) / "first-minutes"
+        shutil.copytree(HERE.parents[1] / "examples" / "first-minutes", place)
+        return re.sub(r"```console\n(?P<body>.*?)```", again, page.read_text(), flags=re.DOTALL)
+
+
 def main() -> int:
     import difflib
+
+    if "--outputs" in sys.argv:
+        root = HERE.parents[1]
+        for page in [
+            root / "README.md",
+            *sorted(p for p in (root / "docs").rglob("*.md") if "reference" not in p.parts),
+        ]:
+            text = refresh(page)
+            if text != page.read_text():
+                print(f"{page.relative_to(root)}: outputs changed")
+                page.write_text(text)
+        return 0
 
     HERE.mkdir(exist_ok=True)
     built = pages()

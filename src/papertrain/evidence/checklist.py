@@ -180,7 +180,7 @@ def _debug(work: Workspace, grid: list[Run]) -> Step:
             because=because,
             next=f"papertrain launch {work.root} --missing --yes",
         )
-    logs = len(list((work.root / "runs").glob("*/debug/*.md")))
+    logs = len([*(work.root / "runs").glob("*/debug/*.md"), *(work.root / "runs").glob("earlier/*/debug/*.md")])
     because = say("no failed run is left; {n} debug logs kept", n=logs)
     return Step(step=4, name="debug", state="done", because=because, next="")
 
@@ -201,10 +201,12 @@ def _results(work: Workspace, grid: list[Run]) -> Step:
     newest = max((p.stat().st_mtime for p in (work.root / "results").glob("*/metrics.json")), default=0.0)
     if newest > table.stat().st_mtime + 1:
         return Step(step=5, name="results", state="stale", because=say("a score is newer than the table"), next=command)
-    open_cells = [r.id for r in grid if r.state == "missing"]
     because = say("table and figures from {n} runs", n=len(done))
+    open_cells = [r.id for r in grid if r.state == "missing"]
     if open_cells:
         because += "; " + say("{n} cells still to run: {runs}", n=len(open_cells), runs=", ".join(open_cells[:3]))
+        launch = f"papertrain launch {work.root} --missing --yes"
+        return Step(step=5, name="results", state="missing", because=because, next=launch)
     return Step(step=5, name="results", state="done", because=because, next="")
 
 

@@ -7,6 +7,9 @@ import hashlib
 import io
 import json
 import math
+import re
+from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import msgspec
@@ -32,8 +35,17 @@ class Verdict(Value, frozen=True, kw_only=True):
     notes: tuple[str, ...] = ()
 
 
-def verify(archive: Archive) -> Verdict:
-    """Every file against the manifest, every number against its source. Raises PapertrainError where there is no manifest."""
+Recompute = Callable[[str, bytes], dict[str, float]]
+"""File name and content of raw outputs → metric name → its value, computed anew."""
+
+CLAIM = re.compile(r"^[^:]+: (?P<metric>\S+) on ")
+
+
+def verify(archive: Archive, recompute: Recompute) -> Verdict:
+    """Every file against the manifest, every number against its source, every computed number computed anew.
+
+    Raises PapertrainError where there is no manifest.
+    """
     listed = _manifest(archive)
     faults, notes = [], []
     present = set(archive.names()) - {"MANIFEST.json"}
@@ -45,10 +57,15 @@ def verify(archive: Archive) -> Verdict:
     faults += [Fault(file=name, says="not in the manifest") for name in sorted(present - set(listed))]
     entries = _evidence(archive, present)
     reread = 0
+
+    @cache
+    def computed(name: str) -> dict[str, float]:
+        return recompute(name, archive.read(name))
+
     for number in entries:
         if number.status == "missing" or number.value is None:
             continue
-        said, found = _read_again(archive, listed, present, number)
+        said, found = _read_again(archive, listed, present, number, computed)
         if said:
             faults.append(Fault(file=number.file, says=f"{number.id}: {said}"))
         reread += found
@@ -87,7 +104,11 @@ def _evidence(archive: Archive, present: set[str]) -> list[Evidence]:
 
 
 def _read_again(
-    archive: Archive, listed: dict[str, dict[str, Any]], present: set[str], entry: Evidence
+    archive: Archive,
+    listed: dict[str, dict[str, Any]],
+    present: set[str],
+    entry: Evidence,
+    computed: Callable[[str], dict[str, float]],
 ) -> tuple[str, bool]:
     """(what is wrong with the number, or nothing; whether its value was read again)."""
     if entry.file not in present:
@@ -99,11 +120,13 @@ def _read_again(
         value = follow(archive.read(entry.file), entry.pointer)
     except (ValueError, KeyError, IndexError, TypeError):
         return "", False
+    if value is None and entry.status == "verified" and (m := CLAIM.match(entry.claim)):
+        value = computed(entry.file).get(m["metric"])
     if value is None:
         return "", False
     if isinstance(entry.value, (int, float)) and isinstance(value, (int, float)):
         if not math.isclose(float(entry.value), float(value), rel_tol=1e-9, abs_tol=1e-12):
-            return f"evidence says {entry.value}, the file says {value} at {entry.pointer}", True
+            return f"evidence says {entry.value}, the file says {value} ({entry.pointer})", True
         return "", True
     return (
         ("", True) if str(entry.value) == str(value) else (f"evidence says {entry.value}, the file says {value}", True)
