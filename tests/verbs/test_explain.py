@@ -48,6 +48,12 @@ def test_a_plan_file_is_as_good_as_its_workspace(work: Path) -> None:
     assert explain("lora_rank", plan=work / "plans/ours/plan.json").result == explain("lora_rank", plan=work).result
 
 
+@pytest.mark.parametrize("id", ["memory", "time", "fits"])
+def test_predictions_are_shown_by_their_parts(work: Path, id: str) -> None:
+    r = explain(id, plan=work)
+    assert r.result.startswith("It fits") and r.body.strip() and (id == "time") == ("live in backward" not in r.body)
+
+
 def test_what_the_plan_does_not_have_is_said(work: Path) -> None:
     assert "no beta" in explain("beta", plan=work).result
 

@@ -87,6 +87,17 @@ def test_without_a_place_nothing_is_written_and_the_mode_is_exploratory(model: s
     assert r.data["provisional"] and any("without --data" in w for w in r.warnings)
 
 
+def test_a_local_model_of_any_name_keeps_the_chat_format_it_brings_along(model: str, tmp_path: Path) -> None:
+    own = Path(model).rename(tmp_path / "my-model")
+    (own / "tokenizer_config.json").write_text(
+        json.dumps(
+            {"chat_template": "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>{% endfor %}"}
+        )
+    )
+    d = next(x for x in plan(str(own), gpu="1x A100-80GB").data["decisions"] if x["name"] == "template")
+    assert d["value"] == "chatml" and "<|im_start|>" in d["why"]
+
+
 def test_what_does_not_fit_is_an_error_of_the_answer_not_of_the_input(model: str) -> None:
     r = plan(model, gpu="1x RTX 3090", method="full")
     assert (
@@ -267,13 +278,20 @@ def test_a_binary_data_file_is_refused(model: str, tmp_path: Path) -> None:
         plan(model, data=tmp_path / "bin.jsonl", gpu="1x A100-80GB")
 
 
-def test_a_broken_question_is_named(model: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "edit", [lambda q: '{"model": 3', lambda q: q.replace('"layers": 28', '"layers": 0'), lambda q: q.replace('"gpus_per_node": 1', '"gpus_per_node": -3'),
+             lambda q: q.replace('"sets": {}', '"sets": {"learning_rate": "much"}'), lambda q: q.replace('"sets": {}', '"sets": {"no_such": 1}'), lambda q: ""],
+)  # fmt: skip
+def test_inputs_that_were_edited_into_nonsense_are_named(model: str, tmp_path: Path, edit: Any) -> None:
     work = tmp_path / "work"
     plan(model, gpu="1x A100-80GB", output=work)
-    (work / "plans/ours/question.json").write_text('{"model": 3')
+    file = work / "plans/ours/question.json"
+    changed = edit(file.read_text())
+    assert changed != file.read_text()
+    file.write_text(changed)
     with pytest.raises(PapertrainError) as e:
         plan(str(work))
-    assert e.value.file is not None and e.value.file.endswith("question.json")
+    assert e.value.exit == 2 and ("question.json" in (e.value.file or "") or "learning_rate" in e.value.says)
 
 
 def test_planning_imports_nothing_heavy(model: str, rows: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from pathlib import Path
 from typing import Any
 
 from papertrain.core.errors import PapertrainError
@@ -271,9 +272,37 @@ def template(model: ModelSpec, task: str) -> Decision[str | None] | None:
         why = f"LLaMA-Factory's registry: {entry}"
     elif entry:
         why = f"{entry} is a base model without a chat format: choose one (`default`, or its family's) and keep it for inference"
+    elif (seen := in_tokenizer(model.local_path)) is not None:
+        found, marker = seen
+        why = f"its own chat template speaks in {marker}, as LLaMA-Factory's {found} does; check one row with `papertrain check DATA --show 1`"
     else:
         why = f"{model.name} is not in LLaMA-Factory's registry: choose one with --set template=NAME"
     return Decision(name="template", value=found, rests_on=("model",), source=source, why=why)
+
+
+# What a chat template writes → LLaMA-Factory's template of that format (its data/template.py); the first that is found.
+MARKERS = (
+    ("You are Qwen", "qwen"), ("SmolLM", "smollm2"), ("<|im_start|>", "chatml"), ("<|start_header_id|>", "llama3"), ("<start_of_turn>", "gemma"),
+    ("<|end|>", "phi"), ("<<SYS>>", "llama2"), ("[INST]", "mistral"),
+)  # fmt: skip
+
+
+def in_tokenizer(folder: str | None) -> tuple[str, str] | None:
+    """(template, the words that say so) by the chat template that a local model brings along."""
+    from papertrain.core.files import read_text
+
+    for name in ("chat_template.jinja", "tokenizer_config.json") if folder else ():
+        try:
+            text = read_text(Path(str(folder)) / name, limit=20 * 2**20)
+        except PapertrainError:
+            continue
+        if name.endswith(".json"):
+            found = re.search(r'"chat_template"\s*:\s*("(?:[^"\\]|\\.)*"|\[.*?\])', text, re.S)
+            text = found[1] if found else ""
+        for marker, template in MARKERS:
+            if marker in text:
+                return template, marker
+    return None
 
 
 def registered(name: str, repos: dict[str, str | None]) -> tuple[str | None, str]:

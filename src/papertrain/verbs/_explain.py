@@ -16,7 +16,7 @@ from papertrain.core.units import show_bytes, show_count, show_number
 from papertrain.core.values import plain
 from papertrain.report.plan import wrapped
 from papertrain.verbs._explain_answer import Answer, Lookup
-from papertrain.verbs._explain_plan import decision
+from papertrain.verbs._explain_plan import decision, prediction
 from papertrain.verbs._explain_written import evidence, stored
 
 RULES = {
@@ -141,7 +141,7 @@ def model(id: str, where: Path | None, method: str | None) -> Answer | None:
     )  # fmt: skip
 
 
-LOOKUPS: tuple[Lookup, ...] = (recipes, decision, evidence, card, rule, stored, model)
+LOOKUPS: tuple[Lookup, ...] = (recipes, prediction, decision, evidence, card, rule, stored, model)
 
 
 def every_id(where: Path | None, method: str | None) -> list[str]:

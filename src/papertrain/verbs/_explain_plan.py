@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 from papertrain.core.texts import say
 from papertrain.core.training import TrainingPlan
-from papertrain.core.units import show_bytes, show_count, show_number
-from papertrain.core.values import Decision, plain
+from papertrain.core.units import show_bytes, show_count, show_number, show_seconds
+from papertrain.core.values import Decision, Estimate, plain
+from papertrain.report import plan as words
 from papertrain.report.plan import wrapped
 from papertrain.verbs._explain_answer import Answer, opened
 
@@ -32,6 +33,39 @@ def decision(id: str, where: Path | None, method: str | None) -> Answer | None:
             explanation=say("it trains {method} for {task}, where there is no such parameter", method=p.method.value, task=p.task),
         )  # fmt: skip
     return in_laws(name)
+
+
+def prediction(id: str, where: Path | None, method: str | None) -> Answer | None:
+    """Memory and time of a plan: what they are made of, and what they rest on."""
+    if id not in ("memory", "time", "fits") or where is None or (p := opened(where, method)) is None:
+        return None
+    m, d = p.memory, p.duration
+    rows = []
+    if m is not None and id != "time":
+        meters = (("allocated, torch", m.allocated_bytes), ("reserved, its allocator", m.reserved_bytes), ("device, nvidia-smi", m.device_bytes),
+                  ("host, a node", m.host_bytes), ("disk, a checkpoint", m.disk_bytes))  # fmt: skip
+        rows += [(name, predicted(e, show_bytes)) for name, e in meters]
+        rows += [(f"at the peak: {k}", show_bytes(v)) for k, v in m.components.items()]
+        rows += [(f"live in {k.replace('_', ' ')}", show_bytes(v)) for k, v in m.phases.items()]
+        rows += [("nearest measured", b) for b in m.basis]
+    if d is not None and id != "memory":
+        rows += [
+            ("one step", predicted(d.step_seconds, show_seconds)),
+            ("the run", predicted(d.total_seconds, show_seconds)),
+        ]
+        rows += [("tokens a second and card", predicted(d.tokens_per_second_per_gpu, lambda x: f"{x or 0:,.0f}"))]
+    lines = [line for name, text in rows for line in wrapped(f"  {name:<26} ", text)]
+    return Answer(
+        id=id, kind="prediction", result=words.result_line(p), body="\n".join(["", *lines]) + "\n",
+        explanation=p.micro_batch_size.why if id != "time" else (p.duration.basis if p.duration is not None and p.duration.basis else say("counted from work, traffic, launches and links")),
+        data={"fits": p.fits, "memory": plain(p.memory), "time": plain(p.duration)},
+    )  # fmt: skip
+
+
+def predicted(e: Estimate, show: Callable[[float | None], str]) -> str:
+    if e.value is None:
+        return say("unknown: {why}", why=e.unknown or "?")
+    return show(e.value) + (f" ({show(e.low)} to {show(e.high)})" if e.low is not None and e.high is not None else "")
 
 
 def in_plan(p: TrainingPlan, d: Decision[Any], where: Path | None) -> Answer:
@@ -86,7 +120,7 @@ def links(p: TrainingPlan, d: Decision[Any]) -> list[dict[str, Any]]:
 
 def input_words(p: TrainingPlan, name: str) -> str:
     m, c, d = p.model, p.compute, p.dataset
-    words = {
+    known = {
         "model": f"{m.name}: {show_count(m.parameters)} parameters, {m.layers} layers of width {m.hidden}",
         "compute": f"{c.gpus} × {c.gpu.label}, {show_bytes(c.gpu.memory_bytes)} each",
         "data": "no data given"
@@ -94,7 +128,7 @@ def input_words(p: TrainingPlan, name: str) -> str:
         else f"{d.examples:,} examples, {show_count(d.tokens)} tokens ({Path(d.path).name})",
         "task": p.task,
     }
-    return words.get(name, "?")
+    return known.get(name, "?")
 
 
 def nearby(p: TrainingPlan) -> list[str]:

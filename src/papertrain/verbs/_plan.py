@@ -15,7 +15,7 @@ from papertrain.core.texts import say
 from papertrain.core.training import TrainingPlan
 from papertrain.core.units import show_number
 from papertrain.core.values import Estimate, plain
-from papertrain.plan.derive_question import Question
+from papertrain.plan.derive_question import SETTABLE, Question
 from papertrain.report.plan import Difference
 
 QUESTION = "question.json"
@@ -116,9 +116,38 @@ def read_question(file: Path) -> Question:
             "the inputs of this plan were not kept: plan again from the model", code="no-question", file=file
         )
     try:
-        return msgspec.json.decode(read_text(file, limit=5 * 2**20), type=Question)
-    except msgspec.MsgspecError as error:
+        q = msgspec.json.decode(read_text(file, limit=5 * 2**20), type=Question)
+        return structs.replace(q, sets={k: again(k, v) for k, v in sane(q).sets.items()})
+    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
         raise PapertrainError(f"not the inputs that papertrain wrote: {error}", code="broken-plan", file=file) from None
+
+
+def sane(q: Question) -> Question:
+    """The file may have been edited: sizes that no model or card has are refused before anything divides by them."""
+    m, c = q.model, q.compute
+    whole = (
+        m.layers,
+        m.hidden,
+        m.heads,
+        m.kv_heads,
+        m.vocab,
+        m.parameters,
+        c.gpus_per_node,
+        c.nodes,
+        c.gpu.memory_bytes,
+    )
+    if min(whole) < 1 or max(whole) > 10**17 or not 0.1 <= q.memory_shift <= 10 or not 0.1 <= q.time_shift <= 10:
+        raise ValueError("a size in it is out of all bounds")
+    return q
+
+
+def again(name: str, value: Any) -> Any:
+    """A stored value of --set, read as strictly as the first time."""
+    if name not in SETTABLE:
+        raise ValueError(f"no decision {name!r}")
+    text = ",".join(map(str, value)) if isinstance(value, list) else str(value)
+    found = SETTABLE[name](name, text)
+    return int(found) if name == "zero_stage" else found
 
 
 def write_question(q: Question) -> str:

@@ -64,15 +64,26 @@ def report_of(
         result=words.result_line(p),
         body="\n".join(body) + "\n",
         details="\n".join(details),
-        explanation=explanation(p, diffs),
+        explanation=explanation(p, diffs)
+        + (say("; provisional, since nothing is written or confirmed") if mode == "exploratory" else ""),
         action=action(p, place, command, written),
         warnings=(
             *p.warnings,
             *missing,
-            *((say("provisional: nothing was written"),) if mode == "exploratory" and place is not None else ()),
+            *(
+                (say("exploratory mode: nothing was written to {place}", place=place),)
+                if mode == "exploratory" and place is not None
+                else ()
+            ),
         ),
         unavailable=tuple(unavailable),
-        data={**_plan.data_of(p, diffs), "calibration": notes, "files": wrote, "changed": _plan.changed(before, p)},
+        data={
+            **_plan.data_of(p, diffs),
+            "calibration": notes,
+            "files": wrote,
+            "changed": _plan.changed(before, p),
+            "provisional": p.provisional or mode == "exploratory",
+        },
     )
 
 
@@ -125,6 +136,11 @@ def action(p: TrainingPlan, place: Path | None, command: str, written: bool) -> 
         sets = " ".join(f"--set {k}={v}" for k, v in best.changes.items() if k != "gradient_accumulation_steps")
         if sets:
             return f"papertrain plan {shlex.quote(str(place))} {sets}" if written else f"{command} {sets}"
+    needs_host = p.compute.host_memory_bytes is None and any(
+        a.fits == "unknown" and "offload" in a.changes for a in p.alternatives
+    )
+    if p.fits == "no" and needs_host:
+        return f"papertrain plan {shlex.quote(str(place))} --host-ram SIZE" if written else f"{command} --host-ram SIZE"
     if written and place is not None:
         from papertrain.core.workspace import Workspace
         from papertrain.evidence.checklist import next_step
