@@ -130,6 +130,12 @@ def deberta_v2(config: Fields) -> Parts:
     return p
 
 
+def _kinds(config: Fields) -> tuple[str, ...]:
+    """`"p2c|c2p"` or a list of the two."""
+    value = config.get("pos_att_type", "")
+    return tuple(value.split("|")) if isinstance(value, str) else config.texts("pos_att_type")
+
+
 def _relative(config: Fields, p: Parts) -> None:
     reach = config.int("max_relative_positions", default=-1, low=-1)
     reach = reach if reach >= 1 else config.int("max_position_embeddings", default=512)
@@ -137,8 +143,7 @@ def _relative(config: Fields, p: Parts) -> None:
     p.other += 2 * (buckets if buckets > 0 else reach) * p.hidden
     if "layer_norm" in config.text("norm_rel_ebd", default="none"):
         p.other += 2 * p.hidden
-    kinds = config.get("pos_att_type", [])
-    kinds = kinds if isinstance(kinds, str) else "|".join(map(str, kinds))
+    kinds = _kinds(config)
     if not config.bool("share_att_key", default=False):
         if "c2p" in kinds:
             p.linear("pos_key_proj", p.hidden, p.hidden, bias=True, place="attention")
@@ -161,7 +166,7 @@ def deberta(config: Fields) -> Parts:
     if config.bool("relative_attention", default=False):
         reach = config.int("max_relative_positions", default=-1, low=-1)
         p.other += 2 * (reach if reach >= 1 else config.int("max_position_embeddings", default=512)) * h
-        kinds = config.get("pos_att_type", [])
+        kinds = _kinds(config)
         if "c2p" in kinds:
             p.linear("pos_proj", h, h, place="attention")
         if "p2c" in kinds:
