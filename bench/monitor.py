@@ -233,7 +233,15 @@ def ppo(run: Run) -> list[Row]:
 
 def gan(run: Run) -> list[Row]:
     r, n = run.r, run.points
-    return [{"step": i * run.every, "g_loss": 1 + 3 * i / n + abs(r.gauss(0, 0.8)), "d_loss": 0.6 - 0.3 * i / n + abs(r.gauss(0, 0.2)), "loss": 2 + 2 * i / n + r.gauss(0, 0.8)} for i in range(1, n + 1)]
+    return [
+        {
+            "step": i * run.every,
+            "g_loss": 1 + 3 * i / n + abs(r.gauss(0, 0.8)),
+            "d_loss": 0.6 - 0.3 * i / n + abs(r.gauss(0, 0.2)),
+            "loss": 2 + 2 * i / n + r.gauss(0, 0.8),
+        }
+        for i in range(1, n + 1)
+    ]
 
 
 def memorising(run: Run) -> list[Row]:
@@ -241,7 +249,9 @@ def memorising(run: Run) -> list[Row]:
     run.loss = lambda x: 0.004 + run.start * math.exp(-x / 0.06)  # type: ignore[method-assign]
     rows = run.rows()
     for row in rows:
-        row["loss"] = abs(row["loss"] - 0.004) * 0 + max(0.0, run.loss(row["epoch"] / run.epochs) * math.exp(run.r.gauss(0, 0.5)))
+        row["loss"] = abs(row["loss"] - 0.004) * 0 + max(
+            0.0, run.loss(row["epoch"] / run.epochs) * math.exp(run.r.gauss(0, 0.5))
+        )
         row.pop("eval_loss", None)
     return rows
 
@@ -280,7 +290,11 @@ def mild_overfit(run: Run) -> list[Row]:
     rows = run.rows()
     for i, row in enumerate(rows):
         if "eval_loss" in row:
-            row["eval_loss"] = run.floor * 1.1 + (run.start - run.floor) * math.exp(-i / len(rows) / run.speed) + 0.02 * run.floor * i / len(rows)
+            row["eval_loss"] = (
+                run.floor * 1.1
+                + (run.start - run.floor) * math.exp(-i / len(rows) / run.speed)
+                + 0.02 * run.floor * i / len(rows)
+            )
     return rows
 
 
@@ -608,7 +622,9 @@ def healthy(count: int, seed: int) -> tuple[Counter[str], list[str]]:
         e = look(rows, total)
         levels[e.level] += 1
         if RANK[e.level]:
-            wrong.append(f"{e.level} {shape.__name__} #{i}: " + "; ".join(f"{v.rule} {v.says}" for v in e.verdicts)[:160])
+            wrong.append(
+                f"{e.level} {shape.__name__} #{i}: " + "; ".join(f"{v.rule} {v.says}" for v in e.verdicts)[:160]
+            )
     return levels, wrong
 
 
@@ -622,7 +638,14 @@ def faulty(count: int, seed: int, replay: bool) -> Iterator[tuple[str, str, bool
         seen = RANK[e.level] >= RANK[level]
         named = not signal or any(s.name == signal and RANK[s.level] >= RANK[level] for s in e.signals)
         late = delay(rows, k, level, total) if replay and i < 10 * len(FAULTS) else None
-        yield make.__name__, level, seen, named, late, f"#{i} {e.level}: " + "; ".join(f"{v.rule} {v.says}" for v in e.verdicts)[:120]
+        yield (
+            make.__name__,
+            level,
+            seen,
+            named,
+            late,
+            f"#{i} {e.level}: " + "; ".join(f"{v.rule} {v.says}" for v in e.verdicts)[:120],
+        )
 
 
 def real(folder: Path) -> None:
@@ -649,18 +672,24 @@ def main() -> int:
     levels, wrong = healthy(args.curves, args.seed)
     n = sum(levels.values())
     print(f"healthy: {n} curves of {len(HEALTHY)} shapes: {dict(levels)}")
-    print(f"  false critical {100 * levels['critical'] / n:.2f} % (goal 0.1), false warning {100 * levels['warning'] / n:.2f} % (goal 2)")
+    print(
+        f"  false critical {100 * levels['critical'] / n:.2f} % (goal 0.1), false warning {100 * levels['warning'] / n:.2f} % (goal 2)"
+    )
     for line in wrong if args.v else wrong[:10]:
         print("   ", line)
     by: dict[str, list[tuple[bool, bool, float | None, str]]] = defaultdict(list)
     for name, level, seen, named, late, words in faulty(args.curves, args.seed, not args.no_delay):
         by[f"{name} ({level})"].append((seen, named, late, words))
     hits = sum(s for rows in by.values() for s, *_ in rows)
-    print(f"faults: recall {100 * hits / args.curves:.1f} % of {args.curves} (goal 97); on the right signal {100 * sum(m for rows in by.values() for _, m, *_ in rows) / args.curves:.1f} %")
+    print(
+        f"faults: recall {100 * hits / args.curves:.1f} % of {args.curves} (goal 97); on the right signal {100 * sum(m for rows in by.values() for _, m, *_ in rows) / args.curves:.1f} %"
+    )
     for name, rows in by.items():
         times = sorted(x for _, _, x, _ in rows if x is not None)
         middle = f"{100 * times[len(times) // 2]:.0f} % of the run" if times else "-"
-        print(f"  {name:<34} recall {100 * sum(s for s, *_ in rows) / len(rows):5.1f} %   named {100 * sum(m for _, m, *_ in rows) / len(rows):5.1f} %   median delay {middle}")
+        print(
+            f"  {name:<34} recall {100 * sum(s for s, *_ in rows) / len(rows):5.1f} %   named {100 * sum(m for _, m, *_ in rows) / len(rows):5.1f} %   median delay {middle}"
+        )
         if args.v:
             for seen, _, _, words in rows:
                 if not seen:

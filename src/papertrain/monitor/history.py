@@ -143,8 +143,29 @@ class History:
         return None if not total else min(1.0, self.last_step / total)
 
     def far_enough(self, share: float) -> bool:
-        """At least this share of the plan is done, or the plan is unknown."""
-        return self.progress is None or self.progress >= share
+        """At least this share of the plan is done; where the plan is unknown, half an epoch, or epochs are unknown too."""
+        if self.progress is not None:
+            return self.progress >= share
+        c = self.raw_loss
+        return c is None or not len(c) or isnan(c.epochs[-1]) or c.epochs[-1] >= 0.5
+
+    @property
+    def one_epoch(self) -> bool:
+        """A whole epoch, or half of the plan, is done: what a staircase does inside an epoch is behind."""
+        c = self.raw_loss
+        if c is None or not len(c) or isnan(c.epochs[-1]):
+            return True
+        if self.progress is None:
+            return c.epochs[-1] >= 0.99
+        return c.epochs[-1] >= 1.2 or self.progress >= 0.5
+
+    @property
+    def single_epoch(self) -> bool:
+        """The whole plan is one pass over the data: nothing repeats, and no staircase is to be expected."""
+        c = self.raw_loss
+        if c is None or not len(c) or isnan(c.epochs[-1]) or not self.progress:
+            return False
+        return c.epochs[-1] / self.progress <= 1.05
 
     @cached_property
     def ended(self) -> bool:

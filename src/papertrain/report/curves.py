@@ -61,7 +61,7 @@ def plot(
     lines = [f"{title}"] if title else []
     for i, row in enumerate(grid):
         label = labels[0] if i == 0 else labels[1] if i == height - 1 else ""
-        lines.append(f"{label:>{margin}}{'│' if unicode else '|'}" + "".join(map(draw, row)).rstrip())
+        lines.append(f"{label:>{margin}}{'│' if unicode else '|'}" + "".join(map(draw, row)).rstrip(" \u2800"))
     odd = [s for s, v in zip(steps, values) if not isfinite(v)]
     if odd:
         marks = [" "] * columns

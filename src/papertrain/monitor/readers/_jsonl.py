@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
+from math import isnan
 from typing import Any
 
 from papertrain.monitor.reader import LineParser
 from papertrain.monitor.readers._text import EPOCH_KEYS, STEP_KEYS, TIME_KEYS, as_step, flat, head_lines, pick
 from papertrain.monitor.table import Table
 
-INDEX = frozenset(STEP_KEYS + EPOCH_KEYS + TIME_KEYS)
+INDEX = frozenset(STEP_KEYS + EPOCH_KEYS + TIME_KEYS + ("total_steps", "max_steps"))
+METRIC = re.compile(r"loss|acc|reward|perplexity|grad_norm|(^|[_/])(lr|f1|ppl|kl)($|[_/])", re.I)
 
 
 def sample(head: bytes) -> list[dict[str, Any]]:
@@ -46,6 +49,9 @@ def start(table: Table, note: Callable[[dict[str, Any]], None] | None = None) ->
         pairs = list(flat(row))
         step, epoch, time = pick(pairs, STEP_KEYS), pick(pairs, EPOCH_KEYS), pick(pairs, TIME_KEYS)
         values = [p for p in pairs if p[0].strip().lower() not in INDEX]
+        if isnan(step) and isnan(epoch) and isnan(time) and not any(METRIC.search(k) for k, _ in values):
+            table.configs.update(values)  # a header that says how the run was started
+            return
         if values:
             table.row(values, line=n, step=as_step(step), epoch=epoch, time=time)
         elif pairs:

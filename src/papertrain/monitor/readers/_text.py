@@ -15,7 +15,7 @@ NUMBER = r"[-+]?(?:\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+\.?\d*(?:[eE][-+]?\d+)?|\.\d+
 ODD = {"1.#qnan": nan, "-1.#ind": nan, "1.#ind": nan, "-nan(ind)": nan, "1.#inf": float("inf"), "-1.#inf": float("-inf")}
 STEP_KEYS = ("step", "global_step", "current_steps", "_step", "trainer/global_step", "train/global_step", "iteration",
              "iter", "num_updates", "global_steps", "update", "steps", "total_timesteps", "time/total_timesteps")  # fmt: skip
-EPOCH_KEYS = ("epoch", "train/epoch", "epochs", "current_epoch")
+EPOCH_KEYS = ("epoch", "train/epoch", "current_epoch")
 TIME_KEYS = ("_timestamp", "timestamp", "wall_time", "wall time", "unix_time")
 
 

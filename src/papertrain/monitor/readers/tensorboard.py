@@ -41,11 +41,13 @@ def start(table: Table) -> ByteParser:
         head, double, float32 = LENGTH.unpack_from, Struct("<d").unpack_from, Struct("<f").unpack_from
         while at + 16 <= end:
             length, crc = head(data, at)
-            if length > LARGEST or (count < CHECKED and masked_crc32c(data[at : at + 8]) != crc):
-                table.skip(count + 1, "record length with a wrong checksum: the rest of the file is unreadable")
-                return end
             body = at + 12
             stop = body + length
+            doubtful = length > LARGEST or count < CHECKED or (stop + 4 > end and final)
+            if doubtful and masked_crc32c(data[at : at + 8]) != crc:
+                table.skip(count + 1, "record length with a wrong checksum")
+                at = next_record(data, at + 1)
+                continue
             if stop + 4 > end:
                 break
             count += 1
@@ -89,6 +91,15 @@ def start(table: Table) -> ByteParser:
         return at
 
     return parse
+
+
+def next_record(data: bytes, at: int) -> int:
+    """Where the next record with a right length begins, within a mebibyte; else the end of the data."""
+    for p in range(at, min(len(data) - 12, at + (1 << 20))):
+        length, crc = LENGTH.unpack_from(data, p)
+        if length < 1 << 20 and masked_crc32c(data[p : p + 8]) == crc:
+            return p
+    return len(data)
 
 
 def close(column: Column) -> None:

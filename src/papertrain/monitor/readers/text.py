@@ -28,7 +28,8 @@ def pairs_of(line: str) -> list[tuple[str, float]]:
     found = {}
     for name, text in NAMED.findall(line) + SPOKEN.findall(line):
         value = number(text)
-        words = name.split()
+        words = name.replace(". ", " ").split()
+        name = " ".join(words)
         if len(words) == 2 and not re.match(r"(?i)^(train(ing)?|val(id(ation)?)?|test|eval(uation)?|lm|avg|mean|total|grad(ient)?|learning|loss|best)$", words[0]):
             name = words[1]
         if value is not None and not INDEX.match(name) and name not in found:

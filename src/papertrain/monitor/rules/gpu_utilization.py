@@ -23,7 +23,7 @@ def check(run: History) -> Iterator[Verdict]:
     worst, level, use = None, "normal", 101.0
     for card in cards:
         c = _telemetry.after_start(card.use)
-        if len(c) < 8:
+        if len(c) < 20:
             continue
         value = usual(c.values)
         state: State = "critical" if value < 50 else "warning" if value < 80 else "normal"

@@ -68,7 +68,7 @@ def above_best(run: History, c: Curve) -> Verdict | None:
         says = say("loss rose from {low} to {high} since step {step}", low=show(best), high=show(now), step=c.steps[onset])
         return verdict(RULE.id, "train_loss", "critical", says, c, [onset, best_at, -1], cls=cause(run))
     small = rise <= 0.15 * gain or rise <= 0.02 * abs(best) or rise <= 0.01
-    if small or n - onset < max(2 * w, n // 10) or same_epoch(c, onset) or not lasting(m, best, rise, w):
+    if small or n - onset < max(2 * w, n // 10) or (same_epoch(c, onset) and not run.single_epoch) or not lasting(m, best, rise, w):
         return None
     says = say("loss creeps up since step {step}: {low} to {high}", low=show(best), high=show(now), step=c.steps[onset])
     return verdict(RULE.id, "train_loss", "warning", says, c, [onset, best_at, -1], cls=cause(run))
@@ -84,7 +84,7 @@ def same_epoch(c: Curve, onset: int) -> bool:
     """The whole rise lies inside one epoch: multi-epoch training rises a little inside every epoch."""
     if isnan(c.epochs[onset]) or isnan(c.epochs[-1]):
         return False
-    return c.epochs[-1] > 1 and c.epochs[-1] - c.epochs[onset] < 1
+    return c.epochs[-1] - c.epochs[onset] < 1
 
 
 def lasting(m: list[float], best: float, rise: float, w: int) -> bool:

@@ -15,7 +15,7 @@ from papertrain.monitor.verdict import Verdict
 
 
 def check(run: History) -> Iterator[Verdict]:
-    if not run.loss_counts or not run.far_enough(0.25):
+    if not run.loss_counts or not run.far_enough(0.25) or not run.one_epoch:
         return
     # Validation decides only where the training loss is not there: it may be flat while training goes on.
     judged = [x for x in (run.loss, *run.evaluations[:1]) if x is not None and len(x) >= 8][:1]
@@ -45,7 +45,7 @@ def flat(run: History, c: Curve) -> Verdict | None:
         return None
     where = "eval_loss" if c.name == "eval_loss" else "train_loss"
     size = max(3, len(y) // 8)
-    if now > start * 1.2 or min(mean(y[i : i + size]) for i in range(0, len(y) - size + 1, size)) < 0.97 * start:
+    if now > start * 1.08 or min(mean(y[i : i + size]) for i in range(0, len(y) - size + 1, size)) < 0.97 * start:
         return None
     if classes:
         says = say("loss has stood at {now} = ln {classes} since the start: the model guesses among {classes} classes", now=show(now), classes=classes)
