@@ -63,7 +63,11 @@ class TestMcNemar:
             low, high = max(0.0, -d) + 1e-12, (1 - abs(d)) / 2 + max(0.0, -d) - 1e-12
             grid = np.linspace(low, high, 400_001)
             with np.errstate(divide="ignore", invalid="ignore"):
-                like = np.where(b > 0, b * np.log(grid + d), 0) + np.where(c > 0, c * np.log(grid), 0) + (n - b - c) * np.log(1 - 2 * grid - d)
+                like = (
+                    np.where(b > 0, b * np.log(grid + d), 0)
+                    + np.where(c > 0, c * np.log(grid), 0)
+                    + (n - b - c) * np.log(1 - 2 * grid - d)
+                )
             q = float(grid[np.nanargmax(like)])
             z = (b - c - n * d) / math.sqrt(n * (2 * q + d * (1 - d)))
             assert abs(z) == pytest.approx(1.96, abs=0.01)

@@ -221,7 +221,7 @@ def _beside(e: Entry, computed: list[Entry]) -> bool:
 
 def _main_only(entries: list[Entry], named: bool, issues: list[Issue]) -> list[Entry]:
     """Leave out evaluation losses where scores exist, and metrics whose direction is not known where others are."""
-    if named or not any(e.higher_is_better for e in entries):
+    if named or not any(e.higher_is_better is not None and names.key(e.metric) != "loss" for e in entries):
         return entries
     keep = [e for e in entries if e.higher_is_better is not None and names.key(e.metric) != "loss"]
     left = sorted({e.metric for e in entries if e not in keep})

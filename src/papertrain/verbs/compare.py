@@ -122,14 +122,12 @@ def _report(
         result = statement.pair(tested[0], table, with_metric=len(table.columns) > 1)
         more = len(tested) - 1
         result += say("; {n} more tests below", n=more) if more else ""
-    elif main:
+    elif main and found.table.ours and found.table.baseline:
         result = say(
             "{text} between {a} and {b}: {why}", text=say("no test"), a=main[0].a, b=main[0].b, why=main[0].refused
         )
     else:
-        result = say("{n} systems, {c} columns", n=len(table.rows), c=len(table.columns)) + (
-            f"; {_best(found)}" if _best(found) else ""
-        )
+        result = _size(table) + (f"; {_best(found)}" if _best(found) else "")
     tail = []
     if written:
         shown = [f for f in written if f.endswith((".tex", ".pdf"))]
@@ -147,7 +145,7 @@ def _report(
         )
     )
     body = [terminal(sheet)]
-    lines = [_test_line(t, table) for t in found.tests if t is not (tested[0] if tested else None)]
+    lines = _test_lines([t for t in found.tests if t is not (tested[0] if tested else None)], table)
     if lines:
         body.append(
             "\n".join(lines[:14]) + (f"\n  … {len(lines) - 14} more tests (--json, or -v)" if len(lines) > 14 else "")
@@ -176,6 +174,34 @@ def _report(
     head = "\n".join([result, *(f"  {x}" for x in tail)])
     return Report(verb="compare", result=head, explanation=says, action=action, data=_compare.data(found, written, changes), body="\n\n".join(body), details=details,
                   warnings=tuple(i.says for i in found.issues if i.level == "warning")[:8], mode=mode)  # fmt: skip
+
+
+def _size(table: Any) -> str:
+    rows, columns = len(table.rows), len(table.columns)
+    return (
+        (say("1 system") if rows == 1 else say("{n} systems", n=rows))
+        + ", "
+        + (say("1 column") if columns == 1 else say("{n} columns", n=columns))
+    )
+
+
+def _test_lines(tests: Sequence[Any], table: Any) -> list[str]:
+    """A line per test; refusals that say the same are one line."""
+    lines, seen = [], set()
+    for t in tests:
+        if not t.refused:
+            lines.append(_test_line(t, table))
+            continue
+        same = [o for o in tests if o.refused == t.refused and (o.a, o.b) == (t.a, t.b)]
+        if (t.a, t.b, t.refused) in seen:
+            continue
+        seen.add((t.a, t.b, t.refused))
+        lines.append(
+            _test_line(t, table)
+            if len(same) == 1
+            else say("  {a} – {b}, {n} columns: refused: {why}", a=t.a, b=t.b, n=len(same), why=t.refused)
+        )
+    return lines
 
 
 def _best(found: Comparison) -> str:

@@ -128,9 +128,8 @@ def _group_issues(scores: list[Score], members: dict[str, Any], source: Source) 
     out = []
     by = {(s.dataset, s.metric): s for s in scores}
     for group in {s.dataset for s in scores if s.stderr}:
-        names = _list(members.get(group)) or [
-            s.dataset for s in scores if s.dataset != group and s.dataset.startswith(group + "_")
-        ]
+        named = [s.dataset for s in scores if s.dataset != group and s.dataset.startswith(group + "_")]
+        names = _list(members.get(group)) or list(dict.fromkeys(named))
         for s in [x for x in scores if x.dataset == group and x.stderr]:
             parts = [by[m, s.metric] for m in names if (m, s.metric) in by]
             if len(parts) < 2 or s.value is None or s.stderr is None:

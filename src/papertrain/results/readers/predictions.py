@@ -10,6 +10,7 @@ from papertrain.core.errors import PapertrainError
 from papertrain.results import roles
 from papertrain.results.records import Issue, Items, Reader, Reading
 from papertrain.results.source import Row, Source, number
+from papertrain.results.stats.runs import pass_at_k
 
 PROBABILITY = ("prob_", "proba_", "p_", "probability_", "score_", "logits_", "probs_", "probabilities_")
 
@@ -54,6 +55,8 @@ def _wide_flags(source: Source) -> tuple[str, list[str]] | None:
     names = _names(source)
     r = roles.find(names, source.roles)
     rest = [n for n in names if n != r.get("id")]
+    if rest == [r.get("correct")]:
+        return None
     if (
         "id" not in r
         or len(source.table) < 10
@@ -104,6 +107,7 @@ def read(source: Source) -> Reading:
         )
         for n in source.bad_lines[:3]
     ]
+    r = _with_method(table, names, r)
     parts: dict[tuple[str, str, str], list[Row]] = {}
     for row in table:
         parts.setdefault((_part(row, r, "method"), _part(row, r, "dataset"), _part(row, r, "seed")), []).append(row)
@@ -113,6 +117,21 @@ def read(source: Source) -> Reading:
         parts = {("", "", ""): table}
     items = [_items(source, rows, names, r, key, issues) for key, rows in parts.items()]
     return Reading(items=items, issues=issues, format="predictions")
+
+
+def _with_method(table: list[Row], names: list[str], r: dict[str, str]) -> dict[str, str]:
+    """Where ids repeat and no column says the method, text columns with few values do (`representation`, `variant`)."""
+    if "id" not in r or "method" in r or len({roles.cell(row, r["id"]) for row in table}) == len(table):
+        return r
+    used = {c for v in r.values() for c in v.split("+")}
+    few = [
+        n
+        for n in names
+        if n not in used
+        and len({str(row.get(n)) for row in table}) <= max(2, len(table) // 10)
+        and any(number(row.get(n)) is None for row in table[:50])
+    ]
+    return {**r, "method": "+".join(few)} if few else r
 
 
 def _part(row: Row, r: dict[str, str], role: str) -> str:
@@ -145,6 +164,8 @@ def _items(
     if "loss" in r and (losses := _numbers(rows, r["loss"], issues, where)):
         tokens = _numbers(rows, r.get("tokens"), issues, where) or [1.0] * len(rows)
         scored |= {"nll": losses, "tokens": tokens}
+    if "correct" in scored and "id" in r and len({roles.cell(row, r["id"]) for row in rows}) < len(rows):
+        return _samples(source, rows, r, key, scored["correct"])
     item = Items(
         ids=[roles.cell(row, r["id"]) for row in rows] if "id" in r else [str(i) for i in keep], numbered="id" not in r,
         system=key[0], dataset=key[1], seed=key[2], label=[label[i] for i in keep] if label is not None else None,
@@ -153,6 +174,30 @@ def _items(
         relevance=[row.get(r["relevance"]) for row in rows] if "relevance" in r else None,
     )  # fmt: skip
     return _checked(item)
+
+
+def _samples(
+    source: Source, rows: list[Row], r: dict[str, str], key: tuple[str, str, str], correct: list[float]
+) -> Items:
+    """Several samples per problem: the unbiased pass@k of each problem, which is the unit."""
+    by: dict[str, list[float]] = {}
+    for row, c in zip(rows, correct):
+        by.setdefault(roles.cell(row, r["id"]), []).append(c)
+    fewest = min(map(len, by.values()))
+    scored = {
+        f"pass@{k}": [pass_at_k(len(v), round(sum(v)), k) for v in by.values()] for k in (1, 5, 10, 100) if k <= fewest
+    }
+    return Items(
+        ids=list(by),
+        system=key[0],
+        dataset=key[1],
+        seed=key[2],
+        scored=scored,
+        columns=r,
+        file=str(source.path),
+        sha256=source.sha256,
+        directions=dict.fromkeys(scored, True),
+    )
 
 
 def _numbers(rows: list[Row], column: str | None, issues: list[Issue], where: str) -> list[float] | None:

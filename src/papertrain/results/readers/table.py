@@ -77,6 +77,10 @@ def _scaled(metric: str, values: list[float | None]) -> Scale:
 
 def _long(source: Source, r: dict[str, str]) -> Reading:
     rows = source.table
+    names = list(rows[0])
+    text = [n for n in names if n not in _numeric(rows, names) and n not in r.values()]
+    if "method" in r:
+        r = {**r, "method": _telling_apart(rows, r, r["method"], text)}
     parsed = [cell(row.get(r["value"])) for row in rows]
     metrics = [
         roles.cell(row, r.get("metric")) or (r["value"] if r["value"].lower() not in ("value", "result") else "score")
@@ -127,6 +131,7 @@ def _wide(source: Source, names: list[str], r: dict[str, str]) -> Reading:
         or "+".join(n for n in text if n not in _taken({k: v for k, v in r.items() if k != "method"}))
         or ("" if "seed" in r or "fold" in r else names[0])
     )
+    method = _telling_apart(table, r, method, text)
     taken = _taken(r) | set(method.split("+"))
     numeric = [n for n in _numeric(table, names) if n not in taken and is_metric(n)]
     statistic = {r[k] for k in ("stderr", "std", "n") if k in r} | {
@@ -173,6 +178,24 @@ def _wide(source: Source, names: list[str], r: dict[str, str]) -> Reading:
     if by_metric and "dataset" in r:
         scores = [s for s in scores if s.value is not None or not _elsewhere(s, scores)]
     return Reading(scores=scores, issues=issues, format="table, one column per metric" if by_metric else "wide table")
+
+
+def _telling_apart(table: list[Row], r: dict[str, str], method: str, text: list[str]) -> str:
+    """The method's columns, with the text columns added that tell its rows apart (`name` and `pretrained`): rows of two
+    systems must not pass for repeated runs of one."""
+    parts = [p for p in method.split("+") if p]
+    keys = [
+        k for role in ("dataset", "metric", "seed", "fold", "episode", "split") if role in r for k in r[role].split("+")
+    ]
+    taken = _taken(r) | set(parts)
+    for extra in [n for n in text if n not in taken]:
+        rows = [tuple(str(row.get(c, "")) for c in (*parts, *keys)) for row in table]
+        if len(set(rows)) == len(rows):
+            break
+        more = [tuple(str(row.get(c, "")) for c in (*parts, extra, *keys)) for row in table]
+        if len(set(more)) > len(set(rows)):
+            parts.append(extra)
+    return "+".join(parts)
 
 
 def _elsewhere(s: Score, scores: list[Score]) -> bool:
