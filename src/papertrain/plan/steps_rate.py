@@ -46,13 +46,13 @@ def reason(r: Rate, rules: str, task: str, method: str, model: ModelSpec, batch:
     elif rules == "method":
         parts.append(f"at batch {r.base_batch} × sqrt({batch}/{r.base_batch}) = {r.unclamped:.2f}{_held(r)}")
     else:
-        parts.append(f"whatever the batch ({batch}): practice keeps the rate")
+        parts.append(f"at any batch (here {batch}), as practice keeps it")
     if r.family_factor != 1:
         parts.append(f"× {r.family_factor:g}, as {family} models bear less than Llama-2")
     if r.size_factor != 1:
         parts.append(f"× {r.size_factor:.2f} for {show_count(model.parameters)} parameters")
     if rules == "evidence":
-        parts.append(f"= {show_number(r.value)} on the grid of published sweeps")
+        parts.append(f"→ {show_number(r.value)} on the grid of published sweeps")
     return " ".join(parts)
 
 
