@@ -100,6 +100,7 @@ def check(
                    warnings=unread, output_format=output_format, mode=mode or "quick", files=list(files), environment=environment is not None)  # fmt: skip
 
 
+WHOLE_BYTES = 200 * 2**20
 _SUFFIXES = (".yaml", ".yml", ".json", ".sh", ".slurm", ".sbatch", ".py", ".toml")
 _HIDDEN = {"node_modules", "__pycache__", "site-packages"}
 
@@ -185,6 +186,8 @@ def _profiler(model: str | None, template: str | None, seq_len: int | None) -> A
             if document
             else None
         )
+        # A file that a config names is sampled; one that is named itself is counted whole, unless it is very large.
+        sample = 20_000 if document is not None or path.stat().st_size > WHOLE_BYTES else None
         try:
             return count(
                 path,
@@ -192,7 +195,7 @@ def _profiler(model: str | None, template: str | None, seq_len: int | None) -> A
                 cutoff=cutoff,
                 template=used if isinstance(used, str) else None,
                 task=task,
-                limit=20_000,
+                limit=sample,
             )
         except NotImplementedError:
             return None
