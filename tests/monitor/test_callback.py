@@ -1,0 +1,97 @@
+"""The monitor inside a loop."""
+
+from __future__ import annotations
+
+import math
+import subprocess
+import sys
+import time
+import types
+
+import pytest
+
+from papertrain.core.errors import PapertrainError
+from papertrain.monitor.callback import Alarm, Watch, trainer_callback
+from papertrain.monitor.run import examine
+
+
+def test_a_healthy_loop_raises_no_alarm():
+    told = []
+    watch = Watch(stop_on="critical", tell=told.append)
+    for i in range(400):
+        watch.log(i, loss=1 + 1.5 * math.exp(-i / 80), grad_norm=1.0 + i % 3 / 10, lr=1e-5)
+    watch.close()
+    assert (watch.level, watch.stop, told) == ("normal", False, [])
+
+
+def test_nan_stops_the_loop_within_three_rows_and_is_told_once():
+    told = []
+    watch = Watch(stop_on="critical", tell=told.append)
+    stopped = None
+    for i in range(60):
+        watch.log(i, loss=2 - i / 100 if i < 40 else math.nan, grad_norm=1.0)
+        if watch.stop:
+            stopped = i
+            break
+    assert stopped is not None and stopped <= 42
+    assert sum("train_loss critical" in line for line in told) == 1
+
+
+def test_the_loop_can_be_ended_by_an_exception():
+    watch = Watch(stop_on="critical", raises=True, tell=lambda line: None)
+    with pytest.raises(Alarm, match="train_loss"):
+        for i in range(60):
+            watch.log(i, loss=2.0 - i / 100 if i < 20 else math.inf)
+
+
+def test_what_is_no_number_is_left_out():
+    watch = Watch(tell=lambda line: None)
+    watch.log(1, loss=2.0, note="warming up", other=None)
+    assert set(watch.table.columns) == {"loss"}
+
+
+def test_the_rows_are_written_as_a_log_that_watch_can_read(tmp_path):
+    watch = Watch(file=tmp_path / "run.jsonl", tell=lambda line: None)
+    for i in range(30):
+        watch.log(i, loss=2 - i / 100)
+    watch.close()
+    assert examine([tmp_path / "run.jsonl"])[0].steps == 30
+
+
+def test_logging_costs_less_than_a_thousandth_of_a_hundred_millisecond_step():
+    watch = Watch(tell=lambda line: None)
+    watch._began -= 1000  # the loop has been running for a while
+    for i in range(200):
+        watch.log(i, loss=2 - i / 1000, grad_norm=1.0)
+    begin = time.perf_counter()
+    for i in range(200, 2200):
+        watch.log(i, loss=2 - i / 10000, grad_norm=1.0)
+    assert (time.perf_counter() - begin) / 2000 < 1e-4 * 3  # three times the goal: other tests share the machine
+
+
+def test_importing_the_callback_imports_neither_torch_nor_numpy():
+    code = "import sys, papertrain.monitor.callback; print(sorted({'torch', 'transformers', 'numpy'} & set(sys.modules)))"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"
+
+
+def test_an_unknown_stop_level_is_refused():
+    with pytest.raises(PapertrainError, match="stop_on"):
+        Watch(stop_on="sometimes")  # type: ignore[arg-type]
+
+
+def test_the_trainer_callback_ends_training(monkeypatch):
+    """With a stand-in for transformers: its callback class is only a base class here."""
+    fake = types.ModuleType("transformers")
+    fake.TrainerCallback = object  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "transformers", fake)
+    callback = trainer_callback(stop_on="critical", tell=lambda line: None)
+    state = types.SimpleNamespace(max_steps=100, global_step=0, is_world_process_zero=True)
+    control = types.SimpleNamespace(should_training_stop=False)
+    callback.on_train_begin(None, state, control)
+    for i in range(1, 60):
+        state.global_step = i
+        callback.on_log(None, state, control, logs={"loss": 2 - i / 100 if i < 30 else 0.0, "grad_norm": 1.0 if i < 30 else math.nan, "learning_rate": 1e-5})
+        if control.should_training_stop:
+            break
+    assert control.should_training_stop and 30 <= i <= 33
+    callback.on_train_end(None, state, control)
