@@ -10,7 +10,6 @@ from papertrain.core.training import Alternative, Memory, TrainingPlan
 from papertrain.core.units import show_bytes, show_count, show_number, show_seconds
 from papertrain.core.values import Decision, Estimate, Value
 
-FITS = {"yes": "It fits", "tight": "Tight", "no": "It does not fit", "unknown": "Whether it fits is unknown"}
 FIRST = (
     "micro_batch_size", "gradient_accumulation_steps", "learning_rate", "warmup_steps", "lora_rank", "epochs", "precision",
     "gradient_checkpointing", "zero_stage", "offload", "weight_decay", "sequence_length", "template",
@@ -31,7 +30,15 @@ class Difference(Value, frozen=True, kw_only=True):
 
 def result_line(p: TrainingPlan) -> str:
     """`It fits: 20.3 GB of 24.0 on each card (18.9-22.0); 1,926 steps, 3 h 40 min (2.9-5.0)`."""
-    return f"{say(FITS[p.fits])}: {memory_words(p)}; {time_words(p)}"
+    return f"{verdict(p.fits)}: {memory_words(p)}; {time_words(p)}"
+
+
+def verdict(fits: str) -> str:
+    if fits == "yes":
+        return say("It fits")
+    if fits == "tight":
+        return say("Tight")
+    return say("It does not fit") if fits == "no" else say("Whether it fits is unknown")
 
 
 def memory_words(p: TrainingPlan) -> str:
@@ -76,10 +83,6 @@ def gigabytes(n: float | None) -> str:
 
 def span(e: Estimate, show: Any) -> str:
     return "" if e.low is None or e.high is None else f" ({show(e.low)}-{show(e.high)})"
-
-
-def default_of(name: str, defaults: Mapping[str, Any]) -> Any:
-    return defaults.get(name)
 
 
 def shown(p: TrainingPlan, defaults: Mapping[str, Any]) -> list[Decision[Any]]:
