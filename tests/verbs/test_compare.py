@@ -37,7 +37,7 @@ def two(tmp_path: Path, a: list[bool], b: list[bool], **options: Any) -> Report:
     return compare(system=[f"ours={x}", f"base={y}"], ours="ours", baseline="base", **options)
 
 
-def tested(report: Report, metric: str = "accuracy", **details: Any) -> dict[str, Any]:
+def comparison(report: Report, metric: str = "accuracy", **details: Any) -> dict[str, Any]:
     columns = report.data["table"]["columns"]
     return next(
         t
@@ -55,7 +55,7 @@ def cell(report: Report, row: str, metric: str = "accuracy", dataset: str | None
 class TestOneRunEach:
     def test_220_shared_items_30_only_ours_12_only_theirs(self, tmp_path: Path) -> None:
         r = two(tmp_path, A, B)
-        t = tested(r)
+        t = comparison(r)
         assert t["test"] == "mcnemar-exact" and t["unit"] == "example" and t["n"] == 220
         assert t["p"] == pytest.approx(0.0079, abs=5e-5) and t["difference"] == pytest.approx(18 / 220)
         assert "unpaired z-test (p = 0.080) is the wrong tool" in r.explanation
@@ -72,25 +72,25 @@ class TestOneRunEach:
         )
 
     def test_several_columns_are_one_family(self, tmp_path: Path) -> None:
-        t = tested(two(tmp_path, A, B))
+        t = comparison(two(tmp_path, A, B))
         assert t["adjustment"] == "holm" and t["p_adjusted"] >= t["p"] and t["details"]["family"] == 2
 
     def test_swapping_the_roles_flips_the_sign(self, tmp_path: Path) -> None:
         x, y = predictions(tmp_path / "a.csv", A), predictions(tmp_path / "b.csv", B)
         first = compare(system=[f"x={x}", f"y={y}"], ours="x")
         second = compare(system=[f"x={x}", f"y={y}"], ours="y")
-        assert tested(first)["difference"] == -tested(second)["difference"]
+        assert comparison(first)["difference"] == -comparison(second)["difference"]
 
     def test_other_items_are_refused(self, tmp_path: Path) -> None:
         x = predictions(tmp_path / "a.csv", A)
         y = predictions(tmp_path / "b.csv", B, ids=list(range(5, 225)))
         r = compare(system=[f"ours={x}", f"base={y}"], ours="ours", baseline="base")
-        assert "different test items: 5 only for ours, 5 only for base, 215 shared" in tested(r)["refused"]
+        assert "different test items: 5 only for ours, 5 only for base, 215 shared" in comparison(r)["refused"]
 
     def test_other_gold_labels_are_refused(self, tmp_path: Path) -> None:
         x, y = predictions(tmp_path / "a.csv", A), predictions(tmp_path / "b.csv", B, label="maybe")
         r = compare(system=[f"ours={x}", f"base={y}"], ours="ours", baseline="base")
-        assert "gold labels of 110 of 220 shared items differ" in tested(r)["refused"]
+        assert "gold labels of 110 of 220 shared items differ" in comparison(r)["refused"]
 
     def test_the_order_of_the_rows_does_not_matter(self, tmp_path: Path) -> None:
         x = predictions(tmp_path / "a.csv", A)
@@ -98,13 +98,13 @@ class TestOneRunEach:
         lines = y.read_text().splitlines()
         y.write_text("\n".join([lines[0], *reversed(lines[1:])]) + "\n")
         r = compare(system=[f"ours={x}", f"base={y}"], ours="ours", baseline="base")
-        assert tested(r)["p"] == pytest.approx(0.0079, abs=5e-5)
+        assert comparison(r)["p"] == pytest.approx(0.0079, abs=5e-5)
 
     def test_identical_outputs_and_few_discordant_ones_are_untestable_not_equal(self, tmp_path: Path) -> None:
         r = two(tmp_path, [True] * 50 + [False] * 3, [True] * 48 + [False] * 5)
-        assert tested(r)["details"]["testable"] is False and "untestable and not a tie" in r.explanation
+        assert comparison(r)["details"]["testable"] is False and "untestable and not a tie" in r.explanation
         same = two(tmp_path, A, A)
-        assert tested(same)["p"] == 1.0
+        assert comparison(same)["p"] == 1.0
 
     def test_a_difference_that_is_not_significant_says_what_could_be_seen(self, tmp_path: Path) -> None:
         r = two(tmp_path, A, [*([False] * 8), *A[8:200], *([True] * 8), *A[208:]])
@@ -205,7 +205,7 @@ class TestSeeds:
         c = cell(r, "ours", "success")
         assert (c["n_seeds"], round(c["value"], 6), round(c["std"], 3)) == (5, 0.49, 0.226)
         assert (round(c["ci"]["low"], 2), round(c["ci"]["high"], 2)) == (0.21, 0.77)
-        t = tested(r, "success")
+        t = comparison(r, "success")
         assert t["test"] == "paired-t" and t["unit"] == "seed" and t["n"] == 5
 
     def test_150_episodes_per_seed_are_not_750_observations(self, tmp_path: Path) -> None:
@@ -231,14 +231,14 @@ class TestSeeds:
     def test_other_seeds_are_independent(self, tmp_path: Path) -> None:
         f = self.table(tmp_path, [0.5, 0.6, 0.7], [0.4, 0.5, 0.65])
         f.write_text(f.read_text().replace("base,env,success,0", "base,env,success,7"))
-        assert tested(compare([f], ours="ours", baseline="base"), "success")["test"] == "welch-t"
+        assert comparison(compare([f], ours="ours", baseline="base"), "success")["test"] == "welch-t"
 
     def test_folds_get_the_corrected_test(self, tmp_path: Path) -> None:
         f = tmp_path / "f.csv"
         f.write_text(
             "model,fold,auc\n" + "".join(f"ours,{i},{0.8 + i / 100}\nbase,{i},{0.79 + i / 200}\n" for i in range(5))
         )
-        t = tested(compare([f], ours="ours", baseline="base"), "auc")
+        t = comparison(compare([f], ours="ours", baseline="base"), "auc")
         assert t["test"] == "corrected-resampled-t" and t["p"] > t["details"]["naive_p"]
 
 
@@ -248,7 +248,7 @@ class TestItemsAndSeeds:
             predictions(tmp_path / f"r/ours.d.{s}/predictions.csv", [*A[: 200 - s], *([True] * s), *A[200:]])
         predictions(tmp_path / "r/base.d.1/predictions.csv", B)
         r = compare([tmp_path / "r"], ours="ours", baseline="base")
-        t = tested(r, role="primary")
+        t = comparison(r, role="primary")
         assert t["unit"] == "example" and "seeds and items" in t["ci"]["method"] and t["details"]["seeds_a"] == 3
         single = [x for x in r.data["tests"] if x["details"].get("role") == "per-seed" and x["test"] == "mcnemar-exact"]
         assert [x["details"]["seed_a"] for x in single] == ["1", "2", "3"]
@@ -259,7 +259,7 @@ class TestItemsAndSeeds:
         for m, x in (("ours", A), ("base", B)):
             for s in (1, 2, 3):
                 predictions(tmp_path / f"r/{m}.d.{s}/predictions.csv", [*x[s:], *x[:s]])
-        t = tested(compare([tmp_path / "r"], ours="ours", baseline="base"), role="primary")
+        t = comparison(compare([tmp_path / "r"], ours="ours", baseline="base"), role="primary")
         assert t["unit"] == "seed" and t["n"] <= 6 and "hierarchical_ci" in t["details"]
 
 

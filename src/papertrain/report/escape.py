@@ -23,6 +23,8 @@ def tex(text: object) -> str:
     for c in unicodedata.normalize("NFC", str(text)):
         if c == "-" and out and out[-1] == "-":
             out.append("{}-")  # two hyphens in a name stay two hyphens
+        elif c == "[" or (c == "*" and not out):
+            out.append(f"{{{c}}}")  # after a line break they would be its argument
         elif c in SPECIAL:
             out.append(SPECIAL[c])
         elif c in GREEK:

@@ -165,7 +165,7 @@ def _legend(
             parts.append(f"†: differs significantly from {who}")
         if "circle" in signs.values():
             parts.append(f"°: not distinguishable from {who}")
-        out.append(f"{'; '.join(parts)} ({names}, two-sided, α = 0.05{correction}).")
+        out.append(f"{'; '.join(parts)} ({names}, two-sided, α = {used[0].details.get('alpha', 0.05):g}{correction}).")
     if any(c.note is not None for c in flat):
         out.append("Letters refer to the notes below the table.")
     return out

@@ -413,6 +413,6 @@ def adjust(tests: list[Test], alpha: float, method: str = "holm") -> list[Test]:
             p_adjusted=p,
             adjustment=method,
             significant=p < alpha,
-            details={**tests[i].details, "family": len(family)},
+            details={**tests[i].details, "family": len(family), "alpha": alpha},
         )
     return out
