@@ -92,7 +92,7 @@ def test_a_failure_says_why_what_to_check_and_what_to_change(rule: Cause) -> Non
     assert best.next_check or rule.next_check
     remedies = best.remedies if best.remedies is not None else rule.fixes
     assert remedies
-    assert all(r.commands or r.sets or r.env for r in remedies), "a fix that says nothing to do"
+    assert all(r.commands or r.sets or r.env or r.data for r in remedies), "a fix that says nothing to do"
 
 
 @pytest.mark.parametrize("rule", EVERY, **name_of)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -25,6 +25,8 @@ class Case:
         self.logs, self.configs, self.plan, self.signals = list(logs), list(configs), plan, list(signals)
         self.versions = dict(versions or {})
         self.memo: dict[str, Any] = {}
+        self.data: list[tuple[str, str]] = []  # name and text of training data that may be at fault
+        self.derived: Callable[[str], Any] = lambda knob: None  # what the method would choose for a knob
         self._found: dict[str, list[LogLine]] = {}
 
     def find(self, *signatures: str) -> list[LogLine]:
@@ -71,7 +73,17 @@ class Case:
 
     @cached_property
     def rows(self) -> list[Row]:
-        return [r for log in self.logs for r in rows(log)] + signal_rows(self.signals)
+        """Rows of all logs; of two logs that tell the same curve (a console and a JSONL of one run), the one that tells more."""
+        parts = sorted((rows(log) for log in self.logs), key=lambda p: -sum("loss" in r.values for r in p))
+        kept: list[list[Row]] = []
+        for part in parts:
+            if not any(same_curve(k, part) for k in kept):
+                kept.append(part)
+            else:
+                kept.append([r for r in part if "train_runtime" in r.values])
+        order = {log.name: i for i, log in enumerate(self.logs)}
+        kept.sort(key=lambda p: order[p[0].file] if p else 0)
+        return [r for p in kept for r in p] + signal_rows(self.signals)
 
     @cached_property
     def facts(self) -> facts_of.Facts:
@@ -113,3 +125,10 @@ class Case:
     def text(self) -> str:
         """The kept text of all logs, at most some megabytes: for the few rules that read prose."""
         return "\n".join(x.text for log in self.logs for x in log.lines[:20000])[: 4 << 20]
+
+
+def same_curve(a: Sequence[Row], b: Sequence[Row]) -> bool:
+    """Most losses of the shorter one stand in the longer one, up to rounding."""
+    known = {f"{v:.3g}" for r in a if (v := r.get("loss")) is not None}
+    mine = [f"{v:.3g}" for r in b if (v := r.get("loss")) is not None]
+    return bool(mine) and sum(m in known for m in mine) >= 0.7 * len(mine)

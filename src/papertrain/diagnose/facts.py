@@ -28,6 +28,7 @@ KEYS: dict[str, str] = {
     "ddp_find_unused_parameters": "find_unused_parameters", "neat_packing": "packing", "packing": "packing", "train_on_prompt": "train_on_prompt",
     "offload": "offload", "optim": "optimizer", "optimizer": "optimizer", "save_total_limit": "save_total_limit", "ddp_timeout": "ddp_timeout",
     "eval_strategy": "eval_strategy", "evaluation_strategy": "eval_strategy", "save_strategy": "save_strategy", "dataloader_num_workers": "workers",
+    "num_labels": "num_labels",
 }  # fmt: skip
 _NAMED = "|".join(sorted((k for k in KEYS if k not in ("r", "lr", "stage", "method")), key=len, reverse=True))
 _SETTING = re.compile(

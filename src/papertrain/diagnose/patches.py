@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 from papertrain.core import yaml
 from papertrain.core.findings import Change, Fix
 from papertrain.core.values import AppliesTo
-from papertrain.diagnose import scripts
+from papertrain.diagnose import labels, scripts
 from papertrain.diagnose.case import Case
 from papertrain.diagnose.configs import Config
 from papertrain.diagnose.rule import Remedy
@@ -60,9 +61,13 @@ class Impossible(Exception):
 
 def build(remedy: Remedy, id: str, case: Case, work: str = "") -> Fix | None:
     """The fix as the user will see it; None where it makes no sense for this setup."""
+    if remedy.data:
+        return _on_data(remedy, id, case)
     try:
         if case.plan is not None and work:
             edits, commands, patch, applies = _on_plan(remedy, case, work)
+        elif "=derived" in dict(remedy.sets).values():
+            return None
         else:
             edits, patch, applies = _on_files(remedy, case)
             commands = ()
@@ -73,6 +78,20 @@ def build(remedy: Remedy, id: str, case: Case, work: str = "") -> Fix | None:
     told = () if edits else tuple(said(remedy, case))
     return Fix(id=id, title=remedy.title, effect=remedy.effect, edits=tuple(edits), patch=patch or None,
                commands=(*commands, *told, *env, *remedy.commands), proof=remedy.proof, applies_to=applies)  # fmt: skip
+
+
+def _on_data(remedy: Remedy, id: str, case: Case) -> Fix | None:
+    """Rows of the training data to drop; None where the file or the bound is not known."""
+    bad = labels.find(case)
+    if bad is None:
+        return None
+    old = next(text for name, text in case.data if name == bad.file)
+    return Fix(
+        id=id, title=f"{remedy.title}: {bad.says()}", effect="experiment", patch=yaml.unified(old, bad.after, Path(bad.file).name),
+        edits=(Change(knob=f"{len(bad.lines)} rows", old=list(bad.lines[:20]), new=None, file=bad.file),),
+        commands=(f"papertrain check {bad.file}",), proof=remedy.proof,
+        applies_to=(AppliesTo(file=bad.file, sha256=hashlib.sha256(old.encode()).hexdigest()),),
+    )  # fmt: skip
 
 
 def said(remedy: Remedy, case: Case) -> Iterator[str]:
@@ -227,7 +246,9 @@ def _on_plan(remedy: Remedy, case: Case, work: str) -> tuple[list[Change], tuple
         knob, value = _planned(knob, value)
         if knob not in PLAN or knob not in values or (isinstance(value, str) and value.startswith("<")):
             continue
-        new = resolve(value, values[knob], case)
+        new = case.derived(knob) if value == "=derived" else resolve(value, values[knob], case)
+        if value == "=derived" and new in (None, values[knob]):
+            raise Impossible
         if new != values[knob]:
             edits.append(Change(knob=knob, old=values[knob], new=new, file=name))
     if not edits:

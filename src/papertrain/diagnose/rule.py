@@ -34,7 +34,7 @@ def sig(text: str) -> Sig:
 class Remedy(Value, frozen=True, kw_only=True):
     """A fix before it meets a file. `sets`: knob → value, `*2`, `/2`; knobs are named as in `patches.KNOBS`.
 
-    env: variables of the start command. commands: what to type. proof: how to see that it helped.
+    env: variables of the start command. data: `labels` for rows to drop from the training data. commands: what to type. proof: how to see that it helped.
     """
 
     title: str
@@ -43,6 +43,7 @@ class Remedy(Value, frozen=True, kw_only=True):
     env: tuple[tuple[str, str], ...] = ()
     commands: tuple[str, ...] = ()
     proof: str = ""
+    data: str = ""
 
 
 class Match(Value, frozen=True, kw_only=True):
@@ -121,11 +122,18 @@ def unique(lines: Iterable[LogLine], most: int = 4) -> tuple[LogLine, ...]:
     return tuple(dict.fromkeys(lines))[:most]
 
 
-def fix(title: str, *commands: str, sets: dict[str, Any] | None = None, env: dict[str, str] | None = None,
-        effect: Effect = "execution", proof: str = "") -> Remedy:  # fmt: skip
+def fix(
+    title: str,
+    *commands: str,
+    sets: dict[str, Any] | None = None,
+    env: dict[str, str] | None = None,
+    effect: Effect = "execution",
+    proof: str = "",
+    data: str = "",
+) -> Remedy:
     """A remedy in one line of a rule file."""
     return Remedy(title=title, effect=effect, sets=tuple((sets or {}).items()), env=tuple((env or {}).items()),
-                  commands=commands, proof=proof)  # fmt: skip
+                  commands=commands, proof=proof, data=data)  # fmt: skip
 
 
 def cause(

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from papertrain.core.errors import PapertrainError
+from papertrain.core.findings import LogLine
 
 if TYPE_CHECKING:
     from papertrain.core.findings import Signal
@@ -48,6 +49,8 @@ def look_at(paths: Sequence[Path], config: Sequence[Path], plan: Path | None, en
         versions=dict(environment.versions) if environment else {},
         signals=signals,
     )
+    case.data = data_of(work, run, case)
+    case.derived = lambda knob: derived(work, method, knob) if work else None
     return Look(case, decide(case), work, run, method)
 
 
@@ -118,6 +121,61 @@ def curves(paths: Sequence[Path]) -> tuple[list[Signal], list[Path]]:
 
         texts = [p for p in texts if not (p.is_dir() and not logs_in(p))]
     return found, texts
+
+
+def data_of(work: Workspace | None, run: str, case: Case) -> list[tuple[str, str]]:
+    """Training data that the run read: what its arguments name, what the plan was made for, or what was given as a config."""
+    from papertrain.core.files import read_text
+
+    found = {c.name: c.text for c in case.configs if c.name.endswith((".jsonl", ".csv", ".tsv"))}
+    names: list[str] = []
+    if work is not None and run:
+        arguments = arguments_of(work.run_path(run))
+        for key in ("num_labels", "labels"):
+            if arguments.get(key):
+                case.facts.put(
+                    key,
+                    arguments[key],
+                    LogLine(file=str(work.run_path(run) / "args.json"), line=0, text=f"{key}: {arguments[key]}"),
+                    3,
+                )
+        names = [str(work.root / str(arguments["train_file"]))] if arguments.get("train_file") else []
+    if case.plan is not None and case.plan.dataset is not None and not names:
+        names = [case.plan.dataset.path]
+    for name in names:
+        try:
+            found.setdefault(name, read_text(Path(name), limit=50 * 2**20))
+        except PapertrainError:
+            continue
+    return list(found.items())
+
+
+def arguments_of(run: Path) -> dict[str, Any]:
+    """`args.json` of the script, which it writes before the first step; {} where there is none."""
+    import json
+
+    try:
+        value = json.loads((run / "args.json").read_text("utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+def derived(work: Workspace, method: str, knob: str) -> Any:
+    """What the method derives for a knob when nobody fixes it; None where the plan cannot be derived again."""
+    from msgspec import structs
+
+    from papertrain.plan.derive import derive
+    from papertrain.verbs import _plan
+
+    try:
+        question = _plan.read_question(work.plan_path(method).with_name(_plan.QUESTION))
+        found = derive(structs.replace(question, sets={k: v for k, v in question.sets.items() if k != knob})).decision(
+            knob
+        )
+    except (PapertrainError, OSError, ValueError):
+        return None
+    return None if found is None else found.value
 
 
 def is_curve(path: Path) -> bool:

@@ -91,17 +91,19 @@ def write(files: dict[str, tuple[str, str]], debug: str, note: str, root: Path |
     """
     from papertrain.core.files import Writer, unified
 
-    paths = [Path(p).absolute() for p in files]
-    place = root or Path(os.path.commonpath([str(p.parent) for p in paths]))
-    reverse = "".join(unified(new, old, os.path.relpath(Path(p).absolute(), place)) for p, (old, new) in files.items())
+    paths = {p: Path(p).absolute() for p in files}
+    place = root.absolute() if root else Path(os.path.commonpath([str(p.parent) for p in paths.values()]))
+    reverse = "".join(unified(new, old, os.path.relpath(paths[p], place)) for p, (old, new) in files.items())
     note += "\n## After the change\n\n" + digests(files) + "\n"
+    outside = {p for p, full in paths.items() if not full.is_relative_to(place)}
     with Writer(place, overwrite=True) as w:
-        for path, (_, new) in files.items():
-            w.binary(
-                Path(os.path.relpath(Path(path).absolute(), place)).as_posix(), new.encode("utf-8", "surrogateescape")
-            )
+        for path in files.keys() - outside:
+            w.binary(paths[path].relative_to(place).as_posix(), files[path][1].encode("utf-8", "surrogateescape"))
         w.binary(f"{debug}.patch", reverse.encode("utf-8", "surrogateescape"))
         w.text(f"{debug}.md", note)
+    for path in outside:
+        with Writer(paths[path].parent, overwrite=True) as w:
+            w.binary(paths[path].name, files[path][1].encode("utf-8", "surrogateescape"))
     return str(place / f"{debug}.patch")
 
 

@@ -21,6 +21,12 @@ RULE = cause(
     next_check="python -c \"import json; print(sorted({json.loads(l)['label'] for l in open('train.jsonl')}))\"",
     fixes=(
         fix(
+            "drop the rows whose label no class has",
+            data="labels",
+            effect="experiment",
+            proof="every label is one of the model's classes, and the first step passes",
+        ),
+        fix(
             "name the rows whose label is out of range and relabel or drop them (the data is yours: nothing is changed by itself)",
             "papertrain check train.jsonl",
             effect="experiment",

@@ -1,9 +1,29 @@
 """The loss left its best level and does not come back: divergence."""
 
+import math
+import statistics
+
 from papertrain.diagnose.case import Case
 from papertrain.diagnose.rule import Match, cause, fix
 from papertrain.diagnose.rules import _nan as nan
 from papertrain.diagnose.shapes import rise
+
+
+def too_steep(case: Case) -> Match | None:
+    """A learning rate more than ten times above what any recipe of the method uses, and a loss that does not fall."""
+    method = str(case.facts.get("method", "")).lower()
+    bound = 1e-4 if method == "full" else 1e-3
+    rates = [v for v in case.values("learning_rate") if math.isfinite(v)]
+    values = [v for _, v in case.curve]
+    if case.rl or not rates or max(rates) <= 10 * bound or len(values) < 5:
+        return None
+    if statistics.median(values[-3:]) < 0.9 * statistics.median(values[:3]):
+        return None
+    row = max((r for r, _ in case.curve), key=lambda r: r.get("learning_rate") or 0.0)
+    says = f"The learning rate is {max(rates):.2g}, more than ten times the {bound:.0e} of this method's recipes, and the loss does not fall ({values[0]:.3g} to {values[-1]:.3g})."
+    return RULE.found(
+        0.86, [row.quote(), case.curve[-1][0].quote()], cause=says + " Steps of that size leave every valley."
+    )
 
 
 def judge(case: Case) -> Match | None:
@@ -12,6 +32,8 @@ def judge(case: Case) -> Match | None:
     if (end := next((r for r in case.rows if (r.get("train_loss") or 0) > 1e6), None)) is not None:
         return RULE.found(0.7, [end.quote()])
     found = rise(case)
+    if (steep := too_steep(case)) is not None and (found is None or not found.recovered):
+        return steep
     if found is None or found.recovered or (case.rl and found.end < 3 * max(found.start, 0.7)):
         return None
     drift = not found.sudden
@@ -49,6 +71,12 @@ RULE = cause(
     why="It fell, then rose while the gradient norm climbed: steps are too long for this point of the run.",
     next_check="papertrain watch LOG   # where it left; then 100 steps from the checkpoint before at half the learning rate",
     fixes=(
+        fix(
+            "the learning rate that the method derives",
+            sets={"learning_rate": "=derived"},
+            effect="experiment",
+            proof="the loss falls for 100 steps",
+        ),
         fix(
             "half the learning rate, from the checkpoint before the rise",
             sets={"learning_rate": "/2"},

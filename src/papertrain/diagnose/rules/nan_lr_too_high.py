@@ -21,6 +21,12 @@ RULE = cause(
     next_check="50 steps at a tenth of the learning rate, same seed",
     fixes=(
         fix(
+            "the learning rate that the method derives",
+            sets={"learning_rate": "=derived"},
+            effect="experiment",
+            proof="the loss falls for 100 steps",
+        ),
+        fix(
             "a tenth of the learning rate, with warm-up",
             sets={"learning_rate": "/10", "warmup_ratio": 0.1},
             effect="experiment",
