@@ -12,7 +12,6 @@ import pytest
 
 from papertrain.core.errors import PapertrainError
 from papertrain.monitor.callback import Alarm, Watch, trainer_callback
-from papertrain.monitor.run import examine
 
 
 def test_a_healthy_loop_raises_no_alarm():
@@ -50,14 +49,6 @@ def test_what_is_no_number_is_left_out():
     assert set(watch.table.columns) == {"loss"}
 
 
-def test_the_rows_are_written_as_a_log_that_watch_can_read(tmp_path):
-    watch = Watch(file=tmp_path / "run.jsonl", tell=lambda line: None)
-    for i in range(30):
-        watch.log(i, loss=2 - i / 100)
-    watch.close()
-    assert examine([tmp_path / "run.jsonl"])[0].steps == 30
-
-
 def test_logging_costs_less_than_a_thousandth_of_a_hundred_millisecond_step():
     watch = Watch(tell=lambda line: None)
     watch._began -= 1000  # the loop has been running for a while
@@ -70,8 +61,12 @@ def test_logging_costs_less_than_a_thousandth_of_a_hundred_millisecond_step():
 
 
 def test_importing_the_callback_imports_neither_torch_nor_numpy():
-    code = "import sys, papertrain.monitor.callback; print(sorted({'torch', 'transformers', 'numpy'} & set(sys.modules)))"
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"
+    code = (
+        "import sys, papertrain.monitor.callback; print(sorted({'torch', 'transformers', 'numpy'} & set(sys.modules)))"
+    )
+    assert (
+        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"
+    )
 
 
 def test_an_unknown_stop_level_is_refused():
@@ -90,7 +85,16 @@ def test_the_trainer_callback_ends_training(monkeypatch):
     callback.on_train_begin(None, state, control)
     for i in range(1, 60):
         state.global_step = i
-        callback.on_log(None, state, control, logs={"loss": 2 - i / 100 if i < 30 else 0.0, "grad_norm": 1.0 if i < 30 else math.nan, "learning_rate": 1e-5})
+        callback.on_log(
+            None,
+            state,
+            control,
+            logs={
+                "loss": 2 - i / 100 if i < 30 else 0.0,
+                "grad_norm": 1.0 if i < 30 else math.nan,
+                "learning_rate": 1e-5,
+            },
+        )
         if control.should_training_stop:
             break
     assert control.should_training_stop and 30 <= i <= 33

@@ -41,7 +41,13 @@ def plain(table: Table) -> dict:
         return "nan" if math.isnan(v) else v
 
     return {
-        k: {"n": len(c), "first": show(c.values[0]), "last": show(c.values[-1]), "last_step": c.steps[-1], "last_line": c.lines[-1]}
+        k: {
+            "n": len(c),
+            "first": show(c.values[0]),
+            "last": show(c.values[-1]),
+            "last_step": c.steps[-1],
+            "last_line": c.lines[-1],
+        }
         for k, c in sorted(table.columns.items())
     }
 
@@ -88,7 +94,7 @@ def test_a_damaged_line_costs_that_line_only(case, tmp_path):
     full = read(sample(case), expected(case)["reader"])
     main = max(full.columns, key=lambda k: len(full.columns[k]))
     for i in range(1, len(lines), max(1, len(lines) // 17)):
-        bad = [*lines[:i], lines[i][: len(lines[i]) // 2] + b"\xff\xfe\x00{\"torn", *lines[i + 1 :]]
+        bad = [*lines[:i], lines[i][: len(lines[i]) // 2] + b'\xff\xfe\x00{"torn', *lines[i + 1 :]]
         path = tmp_path / sample(case).name
         path.write_bytes(b"\n".join(bad))
         table = read(path, expected(case)["reader"])
@@ -173,7 +179,14 @@ def test_bad_inputs_are_named_in_one_line(tmp_path):
     fifo, loop = tmp_path / "fifo", tmp_path / "loop"
     os.mkfifo(fifo)
     loop.symlink_to(loop)
-    for path, word in ((empty, "empty"), (binary, "binary"), (prose, "no row"), (fifo, "pipe"), (loop, "read"), (tmp_path / "none", "no such")):
+    for path, word in (
+        (empty, "empty"),
+        (binary, "binary"),
+        (prose, "no row"),
+        (fifo, "pipe"),
+        (loop, "read"),
+        (tmp_path / "none", "no such"),
+    ):
         with pytest.raises(PapertrainError) as caught:
             one_file(path)
         assert word in caught.value.one_line()
@@ -194,7 +207,11 @@ def test_an_events_file_with_a_wrong_checksum_gives_the_rest(tmp_path):
 
 
 def test_a_run_folder_is_read_as_one_run(tmp_path):
-    for case, name in (("llamafactory/ordinary/trainer_log.jsonl", "trainer_log.jsonl"), ("nvidia_smi/two_cards/gpu.csv", "gpu.csv"), ("hf_trainer_state/ordinary/trainer_state.json", "trainer_state.json")):
+    for case, name in (
+        ("llamafactory/ordinary/trainer_log.jsonl", "trainer_log.jsonl"),
+        ("nvidia_smi/two_cards/gpu.csv", "gpu.csv"),
+        ("hf_trainer_state/ordinary/trainer_state.json", "trainer_state.json"),
+    ):
         (tmp_path / name).write_bytes((LOGS / case).read_bytes())
     (tmp_path / "config.json").write_text("{}")
     (tmp_path / "checkpoint-100").mkdir()
@@ -205,5 +222,7 @@ def test_a_run_folder_is_read_as_one_run(tmp_path):
 def test_several_runs_below_a_folder_are_told_apart(tmp_path):
     for run in ("a", "b"):
         (tmp_path / run).mkdir()
-        (tmp_path / run / "trainer_log.jsonl").write_bytes((LOGS / "llamafactory/ordinary/trainer_log.jsonl").read_bytes())
+        (tmp_path / run / "trainer_log.jsonl").write_bytes(
+            (LOGS / "llamafactory/ordinary/trainer_log.jsonl").read_bytes()
+        )
     assert [name for name, _ in runs_in(tmp_path)] == ["a", "b"]

@@ -15,7 +15,11 @@ from papertrain.monitor.table import Table
 
 SHARED = Path(__file__).resolve().parents[2] / ".." / "shared" / "data" / "logs"
 RULES = list(all_rules().values())
-INDEX = [json.loads(line) for line in (SHARED / "index.jsonl").read_text("utf-8").splitlines()] if (SHARED / "index.jsonl").is_file() else []
+INDEX = (
+    [json.loads(line) for line in (SHARED / "index.jsonl").read_text("utf-8").splitlines()]
+    if (SHARED / "index.jsonl").is_file()
+    else []
+)
 CLASSES = SHARED.parents[1] / "design" / "classes.md"
 
 
@@ -51,7 +55,14 @@ def test_real_logs_are_judged_as_their_label_says(log):
 @pytest.mark.skipif(not INDEX, reason="the shared logs are not here")
 @pytest.mark.parametrize(
     ("log", "signal", "step"),
-    [("mg01", "train_loss", 31219), ("mg02", "train_loss", 29050), ("mg04", "train_loss", 17062), ("mg04", "loss_scale", 17063), ("hf03", "eval_loss", 802), ("tf01", "train_loss", 100)],
+    [
+        ("mg01", "train_loss", 31219),
+        ("mg02", "train_loss", 29050),
+        ("mg04", "train_loss", 17062),
+        ("mg04", "loss_scale", 17063),
+        ("hf03", "eval_loss", 802),
+        ("tf01", "train_loss", 100),
+    ],
 )
 def test_the_onset_is_where_the_label_puts_it(log, signal, step):
     entry = next(x for x in INDEX if x["id"] == log)
@@ -87,7 +98,16 @@ def level(rows: list[dict], signal: str = "train_loss", total: int | None = None
 
 def falling(n: int = 300, noise: float = 0.04, every: int = 10) -> list[dict]:
     r = random.Random(3)
-    return [{"step": i * every, "epoch": 3 * i / n, "loss": 0.9 + 1.5 * math.exp(-i / 50) + r.gauss(0, noise), "lr": 2e-5 * (1 - i / (n + 1)), "grad_norm": 1 + r.random() / 10} for i in range(1, n + 1)]
+    return [
+        {
+            "step": i * every,
+            "epoch": 3 * i / n,
+            "loss": 0.9 + 1.5 * math.exp(-i / 50) + r.gauss(0, noise),
+            "lr": 2e-5 * (1 - i / (n + 1)),
+            "grad_norm": 1 + r.random() / 10,
+        }
+        for i in range(1, n + 1)
+    ]
 
 
 @pytest.mark.parametrize("every", [1, 10, 500])
@@ -142,7 +162,10 @@ def test_zero_beside_a_finite_norm_is_rounding():
 
 
 def test_zero_is_ordinary_in_grpo():
-    rows = [{"step": i, "loss": 0.0, "grad_norm": 0.0 if i % 2 else 0.1, "reward": 0.2 + i / 1000, "reward_std": 0.3} for i in range(1, 200)]
+    rows = [
+        {"step": i, "loss": 0.0, "grad_norm": 0.0 if i % 2 else 0.1, "reward": 0.2 + i / 1000, "reward_std": 0.3}
+        for i in range(1, 200)
+    ]
     assert judge(history(rows)).level == "normal"
 
 

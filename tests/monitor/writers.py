@@ -7,6 +7,7 @@ import math
 import sqlite3
 import struct
 import zlib
+from collections.abc import Sequence
 from pathlib import Path
 
 
@@ -49,7 +50,9 @@ def field(number: int, kind: int, value: bytes | int | float) -> bytes:
     return key + varint(len(value)) + value
 
 
-def event(step: int, tag: str, value: float, *, tensor: bool = False, content: bool = False, time: float = 1.7e9) -> bytes:
+def event(
+    step: int, tag: str, value: float, *, tensor: bool = False, content: bool = False, time: float = 1.7e9
+) -> bytes:
     """One Event with one scalar, as `simple_value` or as a tensor (float_val, or tensor_content)."""
     name = field(1, 2, tag.encode())
     if tensor:
@@ -65,14 +68,18 @@ def events(rows: list[tuple[int, str, float]], **how: bool) -> bytes:
     return b"".join(record(e) for e in [version, *(event(*row, **how) for row in rows)])
 
 
-def wandb(rows: list[dict[str, float]], *, stats: list[dict[str, float]] = [], exit_record: bool = True) -> bytes:
+def wandb(rows: list[dict[str, float]], *, stats: Sequence[dict[str, float]] = (), exit_record: bool = True) -> bytes:
     """`run-….wandb`: blocks of 32 KiB, records split over them."""
     bodies = [field(21, 2, b"")]
     for row in rows:
-        items = b"".join(field(1, 2, field(2, 2, k.encode()) + field(16, 2, json.dumps(v).encode())) for k, v in row.items())
+        items = b"".join(
+            field(1, 2, field(2, 2, k.encode()) + field(16, 2, json.dumps(v).encode())) for k, v in row.items()
+        )
         bodies.append(field(2, 2, items))
     for i, row in enumerate(stats):
-        items = b"".join(field(3, 2, field(1, 2, k.encode()) + field(16, 2, json.dumps(v).encode())) for k, v in row.items())
+        items = b"".join(
+            field(3, 2, field(1, 2, k.encode()) + field(16, 2, json.dumps(v).encode())) for k, v in row.items()
+        )
         bodies.append(field(7, 2, field(2, 2, field(1, 0, 1_700_000_000 + 15 * i)) + items))
     if exit_record:
         bodies.append(field(18, 2, field(1, 0, 0)))
@@ -96,9 +103,14 @@ def wandb(rows: list[dict[str, float]], *, stats: list[dict[str, float]] = [], e
 def trackio(path: Path, rows: list[dict[str, float]]) -> None:
     path.unlink(missing_ok=True)
     db = sqlite3.connect(path)
-    db.execute("CREATE TABLE metrics (id INTEGER PRIMARY KEY AUTOINCREMENT, timestamp TEXT NOT NULL, run_name TEXT NOT NULL, step INTEGER NOT NULL, metrics TEXT NOT NULL)")
+    db.execute(
+        "CREATE TABLE metrics (id INTEGER PRIMARY KEY AUTOINCREMENT, timestamp TEXT NOT NULL, run_name TEXT NOT NULL, step INTEGER NOT NULL, metrics TEXT NOT NULL)"
+    )
     for i, row in enumerate(rows):
         text = json.dumps({k: ("NaN" if math.isnan(v) else v) for k, v in row.items()})
-        db.execute("INSERT INTO metrics (timestamp, run_name, step, metrics) VALUES (?, 'first', ?, ?)", (f"2026-01-01T00:{i:02d}:00+00:00", i, text))
+        db.execute(
+            "INSERT INTO metrics (timestamp, run_name, step, metrics) VALUES (?, 'first', ?, ?)",
+            (f"2026-01-01T00:{i:02d}:00+00:00", i, text),
+        )
     db.commit()
     db.close()

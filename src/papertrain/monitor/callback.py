@@ -14,13 +14,11 @@ every few seconds, in the thread that logs.
 
 from __future__ import annotations
 
-import json
 import sys
 import time
 from collections.abc import Callable
 from math import isfinite, nan
-from pathlib import Path
-from typing import IO, Any, Literal
+from typing import Any, Literal
 
 from papertrain.core.errors import PapertrainError
 from papertrain.monitor.table import Table
@@ -43,7 +41,6 @@ class Watch:
         *,
         stop_on: Stop = "never",
         total_steps: int | None = None,
-        file: Path | str | None = None,
         tell: Callable[[str], None] | None = None,
         raises: bool = False,
         every_seconds: float = 2.0,
@@ -54,7 +51,7 @@ class Watch:
         self.stop = False
         self.level = "unknown"
         self.alarms: list[str] = []
-        self.table = Table(str(file) if file else "training loop", "jsonl")
+        self.table = Table("training loop", "jsonl")
         if total_steps:
             self.table.facts["max_steps"] = float(total_steps)
         self._tell = tell if tell is not None else _to_stderr
@@ -62,7 +59,6 @@ class Watch:
         self._next_row = 1
         self._cost = 0.0
         self._looked = self._began = time.monotonic()
-        self._out: IO[str] | None = Path(file).open("a", encoding="utf-8") if file else None
 
     def log(self, step: int, **values: float) -> None:
         """One row. A value that is no number is left out. Raises Alarm where that was asked for."""
@@ -81,9 +77,6 @@ class Watch:
             pairs.append((name, number))
         table = self.table
         table.row(pairs, line=table.rows + 1, step=int(step), epoch=epoch, time=time.time())
-        if self._out is not None:
-            self._out.write(json.dumps({"step": int(step), **dict(pairs)}) + "\n")
-            self._out.flush()
         if odd or table.rows >= self._next_row:
             self._maybe_look(odd)
 
@@ -121,11 +114,8 @@ class Watch:
         return self.level
 
     def close(self) -> None:
-        """A last look, and the file is closed."""
+        """A last look."""
         self.look()
-        if self._out is not None:
-            self._out.close()
-            self._out = None
 
 
 def _to_stderr(line: str) -> None:
@@ -142,7 +132,11 @@ def trainer_callback(*, stop_on: Stop = "never", tell: Callable[[str], None] | N
     try:
         from transformers import TrainerCallback
     except ImportError:
-        raise PapertrainError("the callback needs transformers in this environment", code="missing-package", ask=["pip install transformers"]) from None
+        raise PapertrainError(
+            "the callback needs transformers in this environment",
+            code="missing-package",
+            ask=["pip install transformers"],
+        ) from None
 
     class PapertrainCallback(TrainerCallback):  # type: ignore[misc]
         """Feeds `Watch` from `on_log`, and ends training when a signal is as bad as asked."""
@@ -153,7 +147,9 @@ def trainer_callback(*, stop_on: Stop = "never", tell: Callable[[str], None] | N
         def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
             self.watch = Watch(stop_on=stop_on, total_steps=state.max_steps or None, tell=tell)
 
-        def on_log(self, args: Any, state: Any, control: Any, logs: dict[str, Any] | None = None, **kwargs: Any) -> None:
+        def on_log(
+            self, args: Any, state: Any, control: Any, logs: dict[str, Any] | None = None, **kwargs: Any
+        ) -> None:
             if self.watch is None or not logs or not state.is_world_process_zero or "train_runtime" in logs:
                 return
             self.watch.log(state.global_step, **logs)

@@ -68,7 +68,13 @@ def curve(name: str, raw: str, file: str, column: Column) -> Curve:
     if any(s == NO_STEP for s in steps):
         whole = [int(e) for e in column.epochs if not isnan(e)]
         by_epoch = all(s == NO_STEP for s in steps) and len(set(whole)) == len(steps)
-        steps = whole if by_epoch else [s if s != NO_STEP else i + 1 for i, s in enumerate(steps)] if len({*steps}) == 1 else fill(steps)
+        steps = (
+            whole
+            if by_epoch
+            else [s if s != NO_STEP else i + 1 for i, s in enumerate(steps)]
+            if len({*steps}) == 1
+            else fill(steps)
+        )
     order, c.resumed, c.runs, c.writers = arrange(steps)
     c.steps = [steps[i] for i in order]
     c.values = [column.values[i] for i in order]
@@ -103,7 +109,8 @@ def arrange(steps: list[int]) -> tuple[list[int], list[int], int, int]:
         for i, s in enumerate(steps):
             last[s] = i
         return [last[s] for s in sorted(last)], [], 1, 2
-    runs, resumed = 1, []
+    runs = 1
+    resumed: list[int] = []
     kept: list[int] = []
     for i, s in enumerate(steps):
         if kept and s < steps[kept[-1]]:

@@ -8,7 +8,17 @@ from pathlib import Path
 from papertrain.monitor.history import History
 from papertrain.monitor.run import watched
 
-SHOWN = ("train_loss", "learning_rate", "grad_norm", "token_accuracy", "reward_margin", "reward", "kl", "entropy", "throughput")
+SHOWN = (
+    "train_loss",
+    "learning_rate",
+    "grad_norm",
+    "token_accuracy",
+    "reward_margin",
+    "reward",
+    "kl",
+    "entropy",
+    "throughput",
+)
 
 
 def series(path: Path) -> dict[str, tuple[list[int], list[float]]]:

@@ -19,7 +19,23 @@ HEAD = 1 << 18
 TAIL = 1 << 17
 DEPTH = 4
 MOST_FILES = 5000
-SUFFIXES = frozenset((".jsonl", ".json", ".csv", ".tsv", ".log", ".txt", ".out", ".err", ".wandb", ".db", ".ndjson", ".stdout", ".stderr"))
+SUFFIXES = frozenset(
+    (
+        ".jsonl",
+        ".json",
+        ".csv",
+        ".tsv",
+        ".log",
+        ".txt",
+        ".out",
+        ".err",
+        ".wandb",
+        ".db",
+        ".ndjson",
+        ".stdout",
+        ".stderr",
+    )
+)
 PASSED_OVER = frozenset(("tokenizer.json", "config.json", "generation_config.json", "special_tokens_map.json", "vocab.json", "plan.json",
                          "record.json", "package.json", "added_tokens.json", "adapter_config.json", "tokenizer_config.json",
                          "wandb-metadata.json", "wandb-summary.json", "requirements.txt", "merges.txt", "all_results.json",
@@ -66,16 +82,24 @@ def regular(path: Path) -> None:
         s = path.stat()
     except FileNotFoundError:
         if path.is_symlink():
-            raise PapertrainError(f"{path} is a link to a file that does not exist", code="no-such-file", file=path) from None
+            raise PapertrainError(
+                f"{path} is a link to a file that does not exist", code="no-such-file", file=path
+            ) from None
         raise PapertrainError(f"{path}: no such file or folder", code="no-such-file", file=path) from None
     except PermissionError:
         raise PapertrainError(f"{path} cannot be read: permission denied", code="unreadable", file=path) from None
     except OSError as error:
-        raise PapertrainError(f"{path} cannot be read: {error.strerror or error}", code="unreadable", file=path) from None
+        raise PapertrainError(
+            f"{path} cannot be read: {error.strerror or error}", code="unreadable", file=path
+        ) from None
     if stat.S_ISDIR(s.st_mode):
         return
     if not stat.S_ISREG(s.st_mode):
-        raise PapertrainError(f"{path} is a pipe, socket or device, not a file; write the log to a file, or pass it as `-`", code="not-a-file", file=path)
+        raise PapertrainError(
+            f"{path} is a pipe, socket or device, not a file; write the log to a file, or pass it as `-`",
+            code="not-a-file",
+            file=path,
+        )
     if s.st_size == 0:
         raise PapertrainError(f"{path} is empty; {EXPECTED}", code="empty-file", file=path)
     if not os.access(path, os.R_OK):
@@ -89,7 +113,9 @@ def one_file(path: Path) -> Reader:
         found = recognise(path)
         head = sample(path)
     except OSError as error:
-        raise PapertrainError(f"{path} cannot be read: {error.strerror or error}", code="unreadable", file=path) from None
+        raise PapertrainError(
+            f"{path} cannot be read: {error.strerror or error}", code="unreadable", file=path
+        ) from None
     if found is None:
         if looks_binary(head):
             raise PapertrainError(f"{path} is a binary file that no reader knows; {EXPECTED}", code="no-log", file=path)
@@ -104,7 +130,15 @@ def candidates(folder: Path) -> Iterator[Path]:
     for top, dirs, files in os.walk(folder, followlinks=False):
         here = Path(top)
         depth = len(here.relative_to(folder).parts)
-        dirs[:] = sorted(d for d in dirs if not d.startswith(".") and not d.startswith(("checkpoint-", "global_step", "__")) and d != "debug") if depth < DEPTH else []
+        dirs[:] = (
+            sorted(
+                d
+                for d in dirs
+                if not d.startswith(".") and not d.startswith(("checkpoint-", "global_step", "__")) and d != "debug"
+            )
+            if depth < DEPTH
+            else []
+        )
         if (here / "meta.yaml").is_file() and (here / "metrics").is_dir():
             yield here
             dirs[:] = [d for d in dirs if d not in ("metrics", "params", "tags", "artifacts")]
@@ -155,7 +189,20 @@ def runs_in(folder: Path) -> list[tuple[str, list[tuple[Path, Reader]]]]:
 
 def group_of(relative: Path) -> str:
     """The folder that makes a run of its own; `runs/`, `logs/`, `train/`, `validation/` and the like do not."""
-    common = {"runs", "logs", "log", "tb", "tensorboard", "lightning_logs", "wandb", "csv_logs", "telemetry", "mlruns", "output", "outputs"}
+    common = {
+        "runs",
+        "logs",
+        "log",
+        "tb",
+        "tensorboard",
+        "lightning_logs",
+        "wandb",
+        "csv_logs",
+        "telemetry",
+        "mlruns",
+        "output",
+        "outputs",
+    }
     parts = [p for p in relative.parts[:-1] if p.lower() not in SIDES]
     kept = [p for p in parts if p.lower() not in common and not p.startswith("checkpoint-")]
     hf_board = bool(relative.parts) and relative.parts[0] == "runs" and "tfevents" in relative.name and len(kept) == 1
@@ -174,7 +221,9 @@ def read_text(text: str, name: str = "<text>") -> Table:
         if sure > best:
             best, found = sure, reader
     if found is None:
-        raise PapertrainError(f"{name} has no row of training numbers (loss, step, learning rate …)", code="no-log", file=name)
+        raise PapertrainError(
+            f"{name} has no row of training numbers (loss, step, learning rate …)", code="no-log", file=name
+        )
     table = Table(name, found.id)
     parse = found.start(table)
     for number, line in enumerate(text.splitlines(), 1):

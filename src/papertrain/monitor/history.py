@@ -20,7 +20,9 @@ NOT_A_LOSS = frozenset(("grpo", "ppo", "rl", "gan"))
 class History:
     """Curves are made when a rule asks for them: a row may hold 1,500 names."""
 
-    def __init__(self, name: str, tables: Sequence[Table], plan: TrainingPlan | None = None, now: float | None = None) -> None:
+    def __init__(
+        self, name: str, tables: Sequence[Table], plan: TrainingPlan | None = None, now: float | None = None
+    ) -> None:
         self.name = name
         self.tables = tuple(tables)
         self.plan = plan
@@ -44,7 +46,9 @@ class History:
         first = terms[0][2]
         total = Column()
         for i in range(len(first)):
-            total.add(first.steps[i], sum(x[2].values[i] for x in terms), first.lines[i], first.epochs[i], first.times[i])
+            total.add(
+                first.steps[i], sum(x[2].values[i] for x in terms), first.lines[i], first.epochs[i], first.times[i]
+            )
         self.columns[whole] = [(" + ".join(x[0] for x in terms), terms[0][1], total)]
 
     def make(self, signal: str, raw: str, table: Table, column: Column) -> Curve:
@@ -99,14 +103,34 @@ class History:
             return self.plan.task
         if "objective/kl" in text or "act_loss" in names or "policy/approxkl_avg" in text:
             return "ppo"
-        if "frac_reward_zero_std" in text or "reward_std" in text or "completions/" in text or "completion_length" in text:
+        if (
+            "frac_reward_zero_std" in text
+            or "reward_std" in text
+            or "completions/" in text
+            or "completion_length" in text
+        ):
             return "grpo"
-        if "rewards/margins" in text or "rewards/chosen" in text or "chosen_last_scores" in text or "reward_margin" in text:
+        if (
+            "rewards/margins" in text
+            or "rewards/chosen" in text
+            or "chosen_last_scores" in text
+            or "reward_margin" in text
+        ):
             return "dpo"
-        if "rollout/ep_rew_mean" in text or "ep_rew" in text or ("value_loss" in text and "policy" in text) or "actor_loss" in text or "episode_reward" in text:
+        if (
+            "rollout/ep_rew_mean" in text
+            or "ep_rew" in text
+            or ("value_loss" in text and "policy" in text)
+            or "actor_loss" in text
+            or "episode_reward" in text
+        ):
             return "rl"
         words = set(text.replace("/", " ").replace("_", " ").split())
-        adversarial = words & {"discriminator", "generator", "disc"} or {"loss_g", "loss_d"} <= names or {"g_loss", "d_loss"} <= names
+        adversarial = (
+            words & {"discriminator", "generator", "disc"}
+            or {"loss_g", "loss_d"} <= names
+            or {"g_loss", "d_loss"} <= names
+        )
         if adversarial or {"d_loss", "g_loss"} & {n.rpartition("/")[2] for n in names}:
             return "gan"
         if names & {"reward", "mean_reward", "train/reward"} and "accuracy" not in names:
@@ -132,7 +156,13 @@ class History:
 
     @cached_property
     def last_step(self) -> int:
-        tops = [max(column.steps) for t in self.tables if t.reader not in TELEMETRY for column in t.columns.values() if len(column)]
+        tops = [
+            max(column.steps)
+            for t in self.tables
+            if t.reader not in TELEMETRY
+            for column in t.columns.values()
+            if len(column)
+        ]
         loss = self.one("train_loss")
         return max([0, *tops, *([loss.steps[-1]] if loss and len(loss) else [])])
 
@@ -283,7 +313,11 @@ class History:
         r, peak = self.rate, self.peak_rate
         if r is None or not peak or len(r) < 8:
             return set()
-        steps = [r.steps[i] for i in range(1, len(r)) if r.steps[i] > self.warm_until and r.values[i] > 2 * r.values[i - 1] and r.values[i] > 0.05 * peak]
+        steps = [
+            r.steps[i]
+            for i in range(1, len(r))
+            if r.steps[i] > self.warm_until and r.values[i] > 2 * r.values[i - 1] and r.values[i] > 0.05 * peak
+        ]
         found = set()
         for s in steps[:50]:
             i = next((k for k, x in enumerate(c.steps) if x >= s), None)

@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-EVALUATION = frozenset(("eval", "val", "valid", "validation", "test", "dev", "evaluation", "heldout", "testing", "evaluating"))
+EVALUATION = frozenset(
+    ("eval", "val", "valid", "validation", "test", "dev", "evaluation", "heldout", "testing", "evaluating")
+)
 TRAINING = frozenset(("train", "training", "tr"))
 LOSS = frozenset(("loss", "nll", "ce", "trl", "tel", "xent"))
 PART = frozenset(("aux", "router", "balancing", "kl", "policy", "value", "cri", "critic", "unsuper", "reg", "regularization", "z",
@@ -49,7 +51,10 @@ PATTERNS: tuple[tuple[str, str], ...] = (
 
 WORD = re.compile(r"[A-Z]?[a-z0-9]+|[A-Z0-9]+(?![a-z])")
 COMPILED = tuple((re.compile(p), s) for p, s in PATTERNS)
-BETTER_UP = re.compile(r"(^|[_/ .-])(acc(uracy)?|f1|map|map50|map50_95|ap|auc|bleu|rouge\w*|em|exact_match|mcc|matthews_correlation|pearson\w*|spearman\w*|r2|precision|recall|iou|miou|dice|top1|top5|acc1|acc5|coco_eval_bbox|score|reward|win_rate|pass@\d+|hits@\d+|mrr|ndcg\w*)($|[_/ .-]|\d|\()", re.I)
+BETTER_UP = re.compile(
+    r"(^|[_/ .-])(acc(uracy)?|f1|map|map50|map50_95|ap|auc|bleu|rouge\w*|em|exact_match|mcc|matthews_correlation|pearson\w*|spearman\w*|r2|precision|recall|iou|miou|dice|top1|top5|acc1|acc5|coco_eval_bbox|score|reward|win_rate|pass@\d+|hits@\d+|mrr|ndcg\w*)($|[_/ .-]|\d|\()",
+    re.I,
+)
 BETTER_DOWN = re.compile(r"(^|[_/ .-])(wer|cer|ppl|perplexity|bpb|mae|mse|rmse|error|err|ter|fid)($|[_/ .-])", re.I)
 
 

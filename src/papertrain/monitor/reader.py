@@ -19,7 +19,7 @@ LineParser = Callable[[str, int], None]
 ByteParser = Callable[[bytes, bool], int]
 
 
-class Reader(Value, kw_only=True):
+class Reader(Value, frozen=True, kw_only=True):
     """How one program's records are recognised and read.
 
     sniff: the head of the file (for text, its tail too) and its path → confidence, 0 to 1; by content, not by name.

@@ -20,7 +20,7 @@ from papertrain.monitor.table import Table
 from papertrain.monitor.verdict import SignalState, State, Verdict, worst
 
 
-class Examination(Record, kw_only=True):
+class Examination(Record, frozen=True, kw_only=True):
     """The state of one run."""
 
     name: str
@@ -79,7 +79,9 @@ def judge(run: History) -> Examination:
     verdicts: list[Verdict] = []
     for rule in all_rules().values():
         verdicts += rule.check(run)
-    rows = states(run, [v for v in verdicts if v.level != "normal"], {v.signal: v.says for v in verdicts if v.level == "normal"})
+    rows = states(
+        run, [v for v in verdicts if v.level != "normal"], {v.signal: v.says for v in verdicts if v.level == "normal"}
+    )
     metrics = [t for t in run.tables if t.reader not in TELEMETRY] or list(run.tables)
     loss = run.raw_loss
     points = max((len(c) for t in metrics for c in t.columns.values()), default=0)

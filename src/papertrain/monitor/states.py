@@ -38,7 +38,17 @@ def states(run: History, verdicts: Sequence[Verdict], seen: dict[str, str]) -> l
         mine = [v for v in verdicts if v.signal == name]
         if mine:
             worst = max(mine, key=lambda v: ORDER.index(v.level))
-            rows.append(SignalState(name=name, level=worst.level, says=worst.says, since_step=worst.since_step, seen=worst.seen, rule=worst.rule, cls=worst.cls))
+            rows.append(
+                SignalState(
+                    name=name,
+                    level=worst.level,
+                    says=worst.says,
+                    since_step=worst.since_step,
+                    seen=worst.seen,
+                    rule=worst.rule,
+                    cls=worst.cls,
+                )
+            )
             continue
         normal = seen.get(name) or plain_words(run, name)
         if normal:
@@ -57,7 +67,9 @@ def unknown_words(run: History, name: str) -> str:
     """Why a signal is unknown: too little of it, or not there."""
     c = run.loss if name == "train_loss" else run.one(name)
     if c is not None and len(c):
-        return say("only {n} points so far: {value} at step {step}", n=len(c), value=show(c.values[-1]), step=c.steps[-1])
+        return say(
+            "only {n} points so far: {value} at step {step}", n=len(c), value=show(c.values[-1]), step=c.steps[-1]
+        )
     if name == "train_loss" and isinstance(run.facts.get("summary"), dict):
         return say("only the closing summary is left: no curve to judge")
     return say(HOW_TO_LOG[name])
@@ -74,7 +86,12 @@ def train_loss(run: History) -> str:
     if c is None or len(c) < 4:
         return ""
     if not run.loss_counts:
-        return say("{value} at step {step}; in {task} the loss itself says little", value=show(c.values[-1]), step=c.steps[-1], task=run.task.upper())
+        return say(
+            "{value} at step {step}; in {task} the loss itself says little",
+            value=show(c.values[-1]),
+            step=c.steps[-1],
+            task=run.task.upper(),
+        )
     w = min(window(len(c)), max(1, len(c) // 3))
     start, now = median(c.values[:w]), median(c.values[-w:])
     if now < 0.98 * start:
@@ -87,7 +104,13 @@ def eval_loss(run: History) -> str:
     if c is None or len(c) < 2:
         return ""
     best = min(range(len(c)), key=c.values.__getitem__)
-    return say("{now} at step {step}, best {best} at step {at}", now=show(c.values[-1]), step=c.steps[-1], best=show(c.values[best]), at=c.steps[best])
+    return say(
+        "{now} at step {step}, best {best} at step {at}",
+        now=show(c.values[-1]),
+        step=c.steps[-1],
+        best=show(c.values[best]),
+        at=c.steps[best],
+    )
 
 
 def learning_rate(run: History) -> str:
@@ -100,7 +123,13 @@ def learning_rate(run: History) -> str:
         return say("0 so far: warm-up or skipped first steps")
     if min(c.values) == peak:
         return say("constant at {peak}", peak=show(peak))
-    return say("peak {peak} at step {at}, {now} at step {step}", peak=show(peak), at=at, now=show(c.values[-1]), step=c.steps[-1])
+    return say(
+        "peak {peak} at step {at}, {now} at step {step}",
+        peak=show(peak),
+        at=at,
+        now=show(c.values[-1]),
+        step=c.steps[-1],
+    )
 
 
 def grad_norm(run: History) -> str:

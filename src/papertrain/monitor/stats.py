@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, insort
 from collections.abc import Sequence
+from itertools import pairwise
 from math import sqrt
 
 
@@ -33,7 +34,7 @@ def sigma(values: Sequence[float], floor: float = 0.0) -> float:
     """Noise from successive differences: 1.4826 × their median size / sqrt 2. A trend does not enter it."""
     if len(values) < 3:
         return floor
-    steps = [abs(b - a) for a, b in zip(values, values[1:])]
+    steps = [abs(b - a) for a, b in pairwise(values)]
     return max(floor, 1.4826 * median(steps) / sqrt(2))
 
 

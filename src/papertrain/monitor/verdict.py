@@ -15,7 +15,7 @@ SIGNALS = ("train_loss", "eval_loss", "learning_rate", "gpu_utilization", "grad_
 """The names of the contract, in the order in which they are shown."""
 
 
-class Verdict(Record, kw_only=True):
+class Verdict(Record, frozen=True, kw_only=True):
     """One rule's word on one signal. `cls` is the failure that `diagnose` would look at first."""
 
     rule: str
@@ -27,7 +27,7 @@ class Verdict(Record, kw_only=True):
     cls: str = ""
 
 
-class SignalState(Record, kw_only=True):
+class SignalState(Record, frozen=True, kw_only=True):
     """One row of the answer: the worst verdict, or what is normal about it, or what is missing."""
 
     name: str

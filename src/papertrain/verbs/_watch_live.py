@@ -50,7 +50,7 @@ def follow(
             if live:
                 first[0] = first[0] or sum(e.last_step for e in found)
                 screen.draw(found, list(follower.histories()), [line for _, line in news], rate(found, first[0], began))
-            if until and any(ORDER.index(e.level) >= ORDER.index(until) for e in found):  # type: ignore[arg-type]
+            if until and any(ORDER.index(e.level) >= ORDER.index(until) for e in found):
                 break
             if all(e.ended for e in found):
                 break
@@ -78,7 +78,9 @@ class Screen:
         if self.terminal:
             sys.stdout.write("\x1b[?25l\x1b[2J")
 
-    def draw(self, found: list[Examination], histories: list[History], news: list[str], seconds_per_step: float | None) -> None:
+    def draw(
+        self, found: list[Examination], histories: list[History], news: list[str], seconds_per_step: float | None
+    ) -> None:
         if not self.terminal:
             self.pipe(found, news)
             return
@@ -88,7 +90,14 @@ class Screen:
         sys.stdout.write("\x1b[H" + "".join(f"{line}\x1b[K\r\n" for line in shown) + "\x1b[J")
         sys.stdout.flush()
 
-    def view(self, found: list[Examination], histories: list[History], seconds_per_step: float | None, columns: int, rows: int) -> list[str]:
+    def view(
+        self,
+        found: list[Examination],
+        histories: list[History],
+        seconds_per_step: float | None,
+        columns: int,
+        rows: int,
+    ) -> list[str]:
         from papertrain.monitor.verdict import ORDER
         from papertrain.report.curves import plot, spark
         from papertrain.verbs.watch import headline, signal_lines
@@ -107,7 +116,9 @@ class Screen:
         lines += ["", *signal_lines(e), ""]
         c = run.raw_loss
         if c is not None and len(c) >= 2 and rows - len(lines) > 5:
-            lines += plot(c.steps, c.values, width=columns - 2, height=max(3, min(10, rows - len(lines) - 4)), title=c.raw)
+            lines += plot(
+                c.steps, c.values, width=columns - 2, height=max(3, min(10, rows - len(lines) - 4)), title=c.raw
+            )
         return lines
 
     def paint(self, line: str) -> str:

@@ -45,7 +45,9 @@ def watch(
     from papertrain.core.errors import PapertrainError
 
     if not paths:
-        raise PapertrainError("nothing to watch: name a run folder or a log", code="missing-path", command="papertrain watch RUN")
+        raise PapertrainError(
+            "nothing to watch: name a run folder or a log", code="missing-path", command="papertrain watch RUN"
+        )
     if not 0.05 <= interval <= 3600:
         raise PapertrainError("the interval is from 0.05 to 3600 seconds", code="bad-interval")
     if [str(p) for p in paths] == ["-"]:
@@ -54,7 +56,9 @@ def watch(
     if live or until or notify:
         from papertrain.verbs._watch_live import follow
 
-        found, histories = follow(targets, lambda p: _plan(plan) or _plan_of(p), live=live, until=until, notify=notify, interval=interval)
+        found, histories = follow(
+            targets, lambda p: _plan(plan) or _plan_of(p), live=live, until=until, notify=notify, interval=interval
+        )
     else:
         found, histories = _examine(targets, plan)
     return _report(found, histories, mode=mode, path=paths[0], work=_work(paths[0]))
@@ -99,9 +103,13 @@ def _runs(path: Path) -> list[Path]:
 
     if not path.is_dir() or not Workspace.is_workspace(path):
         return [path]
-    runs = [p for p in sorted((path / "runs").glob("*")) if p.is_dir() and logs_in(p)] if (path / "runs").is_dir() else []
+    runs = (
+        [p for p in sorted((path / "runs").glob("*")) if p.is_dir() and logs_in(p)] if (path / "runs").is_dir() else []
+    )
     if not runs:
-        raise PapertrainError("this workspace has no run with a log yet", code="no-run", file=path, command=f"papertrain launch {path}")
+        raise PapertrainError(
+            "this workspace has no run with a log yet", code="no-run", file=path, command=f"papertrain launch {path}"
+        )
     return runs
 
 
@@ -148,7 +156,14 @@ def _plan_of(path: Path) -> TrainingPlan | None:
 # ---- the answer
 
 
-def _report(found: list[Examination], histories: list[History], *, mode: Any = None, path: Path | None = None, work: Path | None = None) -> Report:
+def _report(
+    found: list[Examination],
+    histories: list[History],
+    *,
+    mode: Any = None,
+    path: Path | None = None,
+    work: Path | None = None,
+) -> Report:
     from papertrain.core.gate import decide_mode
 
     order = ("critical", "warning", "unknown", "normal")
@@ -165,12 +180,15 @@ def _report(found: list[Examination], histories: list[History], *, mode: Any = N
         mode=decide_mode(mode, work or path),
         level=LEVELS[worst.level],
         result=headline(worst, several),
-        body="\n".join([*(_table([e for e, _ in pairs]) if several else []), *signal_lines(worst), *_curve(worst, run)]),
+        body="\n".join(
+            [*(_table([e for e, _ in pairs]) if several else []), *signal_lines(worst), *_curve(worst, run)]
+        ),
         details="\n".join(["", *(f"  unknown  {m}" for m in missing), *(f"  skipped  {s}" for s in worst.skipped)]),
         explanation=_explanation(worst, run),
         action=_action(worst, path, work),
         data=data,
-        warnings=tuple(worst.notes) + ((say("{n} damaged lines were passed over", n=worst.skipped_lines),) if worst.skipped_lines else ()),
+        warnings=tuple(worst.notes)
+        + ((say("{n} damaged lines were passed over", n=worst.skipped_lines),) if worst.skipped_lines else ()),
     )
 
 
@@ -195,11 +213,25 @@ def _signal(s: SignalState) -> dict[str, Any]:
 
     evidence = []
     for x in s.seen:
-        row: dict[str, Any] = {"file": x.file, "line": x.line, "step": x.step, "value": x.value if isfinite(x.value) else None, "name": x.name}
+        row: dict[str, Any] = {
+            "file": x.file,
+            "line": x.line,
+            "step": x.step,
+            "value": x.value if isfinite(x.value) else None,
+            "name": x.name,
+        }
         if not isfinite(x.value):
             row |= {"printed": str(x.value), "reason": "JSON has no such number"}
         evidence.append(row)
-    return {"name": s.name, "level": s.level, "since_step": s.since_step, "says": s.says, "rule": s.rule or None, "class": s.cls or None, "evidence": evidence}
+    return {
+        "name": s.name,
+        "level": s.level,
+        "since_step": s.since_step,
+        "says": s.says,
+        "rule": s.rule or None,
+        "class": s.cls or None,
+        "evidence": evidence,
+    }
 
 
 def headline(e: Examination, several: bool = False) -> str:
@@ -213,13 +245,20 @@ def headline(e: Examination, several: bool = False) -> str:
     worst = max(known, key=lambda s: ORDER.index(s.level))
     if worst.level == "normal":
         said = next((s for s in known if s.name == "train_loss"), known[0])
-        return say("normal: {name}, {signal} {says} ({where})", name=e.name, signal=said.name, says=said.says, where=where)
+        return say(
+            "normal: {name}, {signal} {says} ({where})", name=e.name, signal=said.name, says=said.says, where=where
+        )
     return say("{level}: {name}: {says} ({where})", level=worst.level, name=e.name, says=worst.says, where=where)
 
 
 def _where(e: Examination) -> str:
     if e.total_steps and e.last_step:
-        return say("step {at:,} of {total:,}, {percent:.0f} %", at=e.last_step, total=e.total_steps, percent=100 * min(1, e.last_step / e.total_steps))
+        return say(
+            "step {at:,} of {total:,}, {percent:.0f} %",
+            at=e.last_step,
+            total=e.total_steps,
+            percent=100 * min(1, e.last_step / e.total_steps),
+        )
     return say("step {at:,}", at=e.last_step)
 
 
@@ -231,7 +270,11 @@ def signal_lines(e: Examination) -> list[str]:
     for s in e.signals:
         if s.level == "unknown" and s.name not in CORE:
             continue
-        place = f"  {Path(s.seen[0].file).name}:{s.seen[0].line}" if s.level in ("warning", "critical") and s.seen and s.seen[0].file else ""
+        place = (
+            f"  {Path(s.seen[0].file).name}:{s.seen[0].line}"
+            if s.level in ("warning", "critical") and s.seen and s.seen[0].file
+            else ""
+        )
         first, *rest = textwrap.wrap(s.says + place, width=72, break_long_words=False) or [""]
         lines.append(f"  {s.name:<15} {s.level:<8}  {first}")
         lines += [" " * 28 + x for x in rest]
@@ -255,12 +298,24 @@ def _curve(e: Examination, run: History, height: int = 5) -> list[str]:
     """The curve of the worst signal, else of the loss."""
     from papertrain.report.curves import plot
 
-    bad = next((s.name for s in e.signals if s.level == "critical"), next((s.name for s in e.signals if s.level == "warning"), "train_loss"))
-    c = (run.evaluations[0] if run.evaluations else None) if bad == "eval_loss" else run.raw_loss if bad == "train_loss" else run.one(bad)
+    bad = next(
+        (s.name for s in e.signals if s.level == "critical"),
+        next((s.name for s in e.signals if s.level == "warning"), "train_loss"),
+    )
+    c = (
+        (run.evaluations[0] if run.evaluations else None)
+        if bad == "eval_loss"
+        else run.raw_loss
+        if bad == "train_loss"
+        else run.one(bad)
+    )
     c = c if c is not None and len(c) >= 8 else run.raw_loss
     if c is None or len(c) < 8:
         return []
-    return ["", *(f"  {x}" for x in plot(c.steps, c.values, width=76, height=height, title=say("{name} by step", name=c.raw)))]
+    return [
+        "",
+        *(f"  {x}" for x in plot(c.steps, c.values, width=76, height=height, title=say("{name} by step", name=c.raw))),
+    ]
 
 
 def _explanation(e: Examination, run: History) -> str:
@@ -279,7 +334,9 @@ def _explanation(e: Examination, run: History) -> str:
         return say("nothing to judge: {why}", why=missing.says)
     unknown = [s.name for s in e.signals if s.level == "unknown" and s.name in CORE]
     tail = say("; not in the log: {names}", names=", ".join(unknown)) if unknown else ""
-    return say("no rule fires on the {n} signals that the log holds", n=sum(s.level == "normal" for s in e.signals)) + tail
+    return (
+        say("no rule fires on the {n} signals that the log holds", n=sum(s.level == "normal" for s in e.signals)) + tail
+    )
 
 
 def _last_good(run: History, since: int | None) -> str:
@@ -287,7 +344,14 @@ def _last_good(run: History, since: int | None) -> str:
     if since is None:
         return ""
     folders = [run.folder, *run.folder.glob("*/")] if run.folder.is_dir() else []
-    steps = sorted({int(p.name.rpartition("-")[2]) for f in folders for p in f.glob("checkpoint-*") if p.name.rpartition("-")[2].isdigit()})
+    steps = sorted(
+        {
+            int(p.name.rpartition("-")[2])
+            for f in folders
+            for p in f.glob("checkpoint-*")
+            if p.name.rpartition("-")[2].isdigit()
+        }
+    )
     good = [s for s in steps if s < since]
     if good:
         return say("checkpoint-{step} is from before it; everything after it is in doubt.", step=good[-1])
@@ -302,7 +366,11 @@ def _action(e: Examination, path: Path | None, work: Path | None) -> str | None:
         plan = ""
         return f"papertrain diagnose {target}{plan}"
     if e.level == "unknown":
-        return f"papertrain diagnose {target}" if e.steps == 0 and e.task == "train" and not e.last_step else f"papertrain watch {target} --live"
+        return (
+            f"papertrain diagnose {target}"
+            if e.steps == 0 and e.task == "train" and not e.last_step
+            else f"papertrain watch {target} --live"
+        )
     if not e.ended:
         return f"papertrain watch {target} --live"
     return f"papertrain next {work}" if work is not None else None

@@ -12,7 +12,14 @@ from papertrain.monitor.table import NO_STEP
 NUMBER = r"[-+]?(?:\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+\.?\d*(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?|[nN][aA][nN](?![a-zA-Z])|[iI][nN][fF](?:inity)?(?![a-zA-Z]))"
 """A number as programs print it; `nanz` and `nanms` are no numbers."""
 
-ODD = {"1.#qnan": nan, "-1.#ind": nan, "1.#ind": nan, "-nan(ind)": nan, "1.#inf": float("inf"), "-1.#inf": float("-inf")}
+ODD = {
+    "1.#qnan": nan,
+    "-1.#ind": nan,
+    "1.#ind": nan,
+    "-nan(ind)": nan,
+    "1.#inf": float("inf"),
+    "-1.#inf": float("-inf"),
+}
 STEP_KEYS = ("step", "global_step", "current_steps", "_step", "trainer/global_step", "train/global_step", "iteration",
              "iter", "num_updates", "global_steps", "update", "steps", "total_timesteps", "time/total_timesteps")  # fmt: skip
 EPOCH_KEYS = ("epoch", "train/epoch", "current_epoch")

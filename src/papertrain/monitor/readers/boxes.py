@@ -12,7 +12,15 @@ from papertrain.monitor.table import Table
 ROW = re.compile(rf"^\|\s+([A-Za-z][\w/ ().-]*?)\s*\|\s*({NUMBER})\s*\|\s*$")
 GROUP = re.compile(r"^\| ([a-z]+)/\s*\|\s*\|\s*$")
 RULE = re.compile(r"^-{8,}\s*$")
-STEPS = ("time/total_timesteps", "total_timesteps", "total timesteps", "time/iterations", "iterations", "nupdates", "serial_timesteps")
+STEPS = (
+    "time/total_timesteps",
+    "total_timesteps",
+    "total timesteps",
+    "time/iterations",
+    "iterations",
+    "nupdates",
+    "serial_timesteps",
+)
 
 
 def sniff(head: bytes, path: Path) -> float:

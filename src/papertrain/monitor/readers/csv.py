@@ -57,7 +57,7 @@ def start(table: Table) -> LineParser:
 
     def parse(line: str, n: int) -> None:
         nonlocal names, delimiter
-        if not names or (line[:1].isalpha() or line[:1] in '" ') and is_header(cells(line, delimiter)):
+        if not names or ((line[:1].isalpha() or line[:1] in '" ') and is_header(cells(line, delimiter))):
             delimiter = delimiter_of(line)
             found = cells(line, delimiter)
             if is_header(found):
@@ -69,7 +69,11 @@ def start(table: Table) -> LineParser:
         if len(row) != len(names):
             table.skip(n, f"{len(row)} cells where the header has {len(names)}")
             return
-        pairs = [(name or f"column {i + 1}", v) for i, (name, c) in enumerate(zip(names, row)) if c and (v := number(c)) is not None]
+        pairs = [
+            (name or f"column {i + 1}", v)
+            for i, (name, c) in enumerate(zip(names, row))
+            if c and (v := number(c)) is not None
+        ]
         step, epoch, time = pick(pairs, STEP_KEYS), pick(pairs, EPOCH_KEYS), pick(pairs, TIME_KEYS)
         if not pairs:
             table.skip(n, "no number in it")

@@ -12,11 +12,22 @@ from papertrain.monitor.table import Table
 
 HEADER = re.compile(r"^#\s*(?:Entity|GPU-I\S*)\s+([A-Z].*)$")
 ROW = re.compile(r"^\s*(?:GPU|GPU-I)\s+(\d+)\s+(.*)$")
-NAMES = {"GPUTL": "utilization.gpu", "SMACT": "sm_active", "POWER": "power.draw", "FBUSD": "memory.used", "FBTTL": "memory.total", "DRAMA": "dram_active"}
+NAMES = {
+    "GPUTL": "utilization.gpu",
+    "SMACT": "sm_active",
+    "POWER": "power.draw",
+    "FBUSD": "memory.used",
+    "FBTTL": "memory.total",
+    "DRAMA": "dram_active",
+}
 
 
 def sniff(head: bytes, path: Path) -> float:
-    return 0.95 if any(HEADER.match(line) for line in head_lines(head, 20)) and any(ROW.match(x) for x in head_lines(head, 40)) else 0.0
+    return (
+        0.95
+        if any(HEADER.match(line) for line in head_lines(head, 20)) and any(ROW.match(x) for x in head_lines(head, 40))
+        else 0.0
+    )
 
 
 def start(table: Table) -> LineParser:

@@ -15,11 +15,15 @@ from papertrain.monitor.readers._text import NUMBER, confidence, head_lines, num
 from papertrain.monitor.table import NO_STEP, Table
 
 STEP = re.compile(r"\bstep=(\d+), skipped=(\d+), lr=\[([^\]]*)\]")
-TIMER = re.compile(r"global_step=(\d+), RunningAvgSamplesPerSec=([\d.naif]+), CurrSamplesPerSec=([\d.naif]+)(?:, MemAllocated=([\d.]+)GB, MaxMemAllocated=([\d.]+)GB)?")
+TIMER = re.compile(
+    r"global_step=(\d+), RunningAvgSamplesPerSec=([\d.naif]+), CurrSamplesPerSec=([\d.naif]+)(?:, MemAllocated=([\d.]+)GB, MaxMemAllocated=([\d.]+)GB)?"
+)
 CHAT = re.compile(r"epoch: (\d+)\s*\|\s*step: (\d+)\s*\|(.*)")
 PAIR = re.compile(rf"([\w ]*(?:loss|ppl|perplexity|reward score|scores[^:,]*|acc[^:,]*))\s*:\s*({NUMBER})")
 EPOCH = re.compile(r"Epoch (\d+)/(\d+)")
-GRAD_OVERFLOW = re.compile(r"Grad overflow on iteration|Overflow detected\. Skipping step|Reducing dynamic loss scale from")
+GRAD_OVERFLOW = re.compile(
+    r"Grad overflow on iteration|Overflow detected\. Skipping step|Reducing dynamic loss scale from"
+)
 
 
 def sniff(head: bytes, path: Path) -> float:
@@ -39,7 +43,9 @@ def start(table: Table) -> LineParser:
         if "skipped=" in line and (m := STEP.search(line)):
             step = int(m[1])
             rates = [v for c in m[3].split(",") if (v := number(c)) is not None]
-            table.row([("skipped steps", float(m[2])), *([("learning_rate", rates[0])] if rates else [])], line=n, step=step)
+            table.row(
+                [("skipped steps", float(m[2])), *([("learning_rate", rates[0])] if rates else [])], line=n, step=step
+            )
         if "RunningAvg" in line and (m := TIMER.search(line)):
             pairs = [("samples per second", number(m[3]) or 0.0)]
             if m[4]:

@@ -19,7 +19,9 @@ PAIR = re.compile(r"'([^']{1,120})':\s*(?:'([^']*)'|(?:np\.float\d*\(|tensor\()?
 BAR = re.compile(r"(?:^|\s)\d{1,3}%\|[^|]*\|\s*(\d+)/(\d+)\s*\[")
 TOTAL = re.compile(r"Total optimization steps\s*=\s*([\d,]+)")
 EPOCHS = re.compile(r"Num Epochs\s*=\s*([\d,]+)")
-ROW = re.compile(r"\{'(?:[\w./-]*loss|eval_[\w./-]+|rewards?/?[\w./-]*|train_runtime|objective/[\w./-]+|num_tokens|entropy|epoch|grad_norm|learning_rate|step_time)':")
+ROW = re.compile(
+    r"\{'(?:[\w./-]*loss|eval_[\w./-]+|rewards?/?[\w./-]*|train_runtime|objective/[\w./-]+|num_tokens|entropy|epoch|grad_norm|learning_rate|step_time)':"
+)
 
 
 def sniff(head: bytes, path: Path) -> float:
@@ -32,11 +34,14 @@ def start(table: Table) -> LineParser:
     def parse(line: str, n: int) -> None:
         nonlocal counter, total, declared
         if "|" in line and "%|" in line:
-            for m in BAR.finditer(line):
-                at, of = int(m[1]), int(m[2])
-                if of in (declared, total) or (not declared and "{'" in line) or (not declared and not total):
-                    counter, total = at, of
-                elif not declared and of > total:
+            for bar in BAR.finditer(line):
+                at, of = int(bar[1]), int(bar[2])
+                if (
+                    of in (declared, total)
+                    or (not declared and "{'" in line)
+                    or (not declared and not total)
+                    or (not declared and of > total)
+                ):
                     counter, total = at, of
         if "{'" not in line:
             if "OVERFLOW" in line:

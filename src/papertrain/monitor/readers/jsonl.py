@@ -11,7 +11,9 @@ from papertrain.monitor.readers import _jsonl
 from papertrain.monitor.readers._text import as_number
 from papertrain.monitor.table import Table
 
-METRIC = re.compile(r"loss|acc|reward|(^|[_/])(lr|f1|ppl|bleu|map|epoch|step|kl)($|[_/])|perplexity|learning_rate|grad_norm|_step", re.I)
+METRIC = re.compile(
+    r"loss|acc|reward|(^|[_/])(lr|f1|ppl|bleu|map|epoch|step|kl)($|[_/])|perplexity|learning_rate|grad_norm|_step", re.I
+)
 
 
 def sniff(head: bytes, path: Path) -> float:

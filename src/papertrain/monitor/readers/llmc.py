@@ -11,7 +11,9 @@ from papertrain.monitor.table import Table
 
 MAIN = re.compile(r"^s:(\d+) ((?:trl|tel|eval):.*)$")
 PAIR = re.compile(rf"(\w+):({NUMBER})")
-OUT = re.compile(rf"^step\s+(\d+)/(\d+) \| loss ({NUMBER})[^|]*\|\s*norm ({NUMBER})[^|]*\|\s*lr ({NUMBER})(?:[^|]*\|\s*({NUMBER}) ms)?(?:.*?\|\s*({NUMBER}) tok/s)?")
+OUT = re.compile(
+    rf"^step\s+(\d+)/(\d+) \| loss ({NUMBER})[^|]*\|\s*norm ({NUMBER})[^|]*\|\s*lr ({NUMBER})(?:[^|]*\|\s*({NUMBER}) ms)?(?:.*?\|\s*({NUMBER}) tok/s)?"
+)
 VAL = re.compile(rf"^val loss ({NUMBER})")
 
 
@@ -31,7 +33,9 @@ def start(table: Table) -> LineParser:
             step = int(m[1])
             table.facts["max_steps"] = float(m[2])
             names = ("loss", "grad norm", "lr", "step time ms", "tokens per second")
-            table.row(((k, v) for k, t in zip(names, m.groups()[2:]) if t and (v := number(t)) is not None), line=n, step=step)
+            table.row(
+                ((k, v) for k, t in zip(names, m.groups()[2:]) if t and (v := number(t)) is not None), line=n, step=step
+            )
         elif m := VAL.match(line):
             table.row([("val loss", number(m[1]) or 0.0)], line=n, step=max(step, 0))
         elif line.startswith(("s:", "step ")):

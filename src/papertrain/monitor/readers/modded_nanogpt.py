@@ -9,7 +9,9 @@ from papertrain.monitor.reader import LineParser, Reader
 from papertrain.monitor.readers._text import NUMBER, confidence, head_lines, number
 from papertrain.monitor.table import Table
 
-ROW = re.compile(rf"^step:(\d+)/(\d+) (train_loss|val_loss):({NUMBER})(?: train_time:({NUMBER})ms)?(?: step_avg:({NUMBER})ms)?")
+ROW = re.compile(
+    rf"^step:(\d+)/(\d+) (train_loss|val_loss):({NUMBER})(?: train_time:({NUMBER})ms)?(?: step_avg:({NUMBER})ms)?"
+)
 
 
 def sniff(head: bytes, path: Path) -> float:

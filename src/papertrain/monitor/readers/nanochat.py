@@ -30,7 +30,9 @@ def start(table: Table) -> LineParser:
         if m[2]:
             table.facts["max_steps"] = float(m[2])
         pairs = [(NAMES.get(k.strip(), k.strip()), v) for k, t, _ in PAIR.findall(m[3]) if (v := number(t)) is not None]
-        table.row((p for p in pairs if p[0] != "epoch"), line=n, step=int(m[1]), epoch=dict(pairs).get("epoch", float("nan")))
+        table.row(
+            (p for p in pairs if p[0] != "epoch"), line=n, step=int(m[1]), epoch=dict(pairs).get("epoch", float("nan"))
+        )
 
     return parse
 

@@ -28,7 +28,9 @@ def start(table: Table) -> LineParser:
             # mfu is -100 until it has been measured
             table.row([p for p in pairs if p != ("mfu", -100.0)], line=n, step=int(m[1]))
         elif m := EVAL.match(line):
-            table.row([("eval on train loss", number(m[2]) or 0.0), ("val loss", number(m[3]) or 0.0)], line=n, step=int(m[1]))
+            table.row(
+                [("eval on train loss", number(m[2]) or 0.0), ("val loss", number(m[3]) or 0.0)], line=n, step=int(m[1])
+            )
         elif ":" in line:
             table.skip(n, "line cut short")
 

@@ -15,10 +15,17 @@ from papertrain.monitor.table import Table
 
 WATCH = re.compile(r"^\s*NpuID\(Idx\)\s+ChipId\(Idx\)\s+(.*)$")
 COLUMN = re.compile(r"[A-Za-z][\w ]*?\([^)]*\)")
-NAMES = {"pwr(w)": "power.draw", "ai core(%)": "utilization.gpu", "memory(%)": "memory.percent", "temp(c)": "temperature.gpu"}
+NAMES = {
+    "pwr(w)": "power.draw",
+    "ai core(%)": "utilization.gpu",
+    "memory(%)": "memory.percent",
+    "temp(c)": "temperature.gpu",
+}
 BOX = re.compile(r"^\|\s*NPU\s+Name\s*\|\s*Health", re.I)
 TOP = re.compile(r"^\|\s*(\d+)\s+\S+\s*\|\s*\S+\s*\|\s*([\d.]+)\s+([\d.]+)\b")
-BELOW = re.compile(r"^\|\s*(\d+)\s*(?:\d+\s*)?\|\s*[0-9A-Fa-f:.]+\s*\|\s*(\d+)\s+(\d+)\s*/\s*(\d+)(?:\s+(\d+)\s*/\s*(\d+))?")
+BELOW = re.compile(
+    r"^\|\s*(\d+)\s*(?:\d+\s*)?\|\s*[0-9A-Fa-f:.]+\s*\|\s*(\d+)\s+(\d+)\s*/\s*(\d+)(?:\s+(\d+)\s*/\s*(\d+))?"
+)
 
 
 def sniff(head: bytes, path: Path) -> float:
@@ -38,7 +45,17 @@ def start(table: Table) -> LineParser:
                 card, power = m[1], float(m[2])
             elif m := BELOW.match(line):
                 used, total = (m[5], m[6]) if m[5] and float(m[6]) else (m[3], m[4])
-                _smi.add(table, card, [("utilization.gpu", float(m[2])), ("memory.used", float(used)), ("memory.total", float(total)), ("power.draw", power)], n)
+                _smi.add(
+                    table,
+                    card,
+                    [
+                        ("utilization.gpu", float(m[2])),
+                        ("memory.used", float(used)),
+                        ("memory.total", float(total)),
+                        ("power.draw", power),
+                    ],
+                    n,
+                )
         elif names and line.strip()[:1].isdigit():
             cells = line.split()
             if len(cells) != len(names):

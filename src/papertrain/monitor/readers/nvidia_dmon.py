@@ -12,7 +12,13 @@ from papertrain.monitor.readers._text import head_lines, number
 from papertrain.monitor.table import Table
 
 HEADER = re.compile(r"^#\s*(Date\s+Time\s+|Time\s+)?gpu\s+(.*\b(sm|pwr)\b.*)$", re.I)
-NAMES = {"sm": "utilization.gpu", "mem": "utilization.memory", "pwr": "power.draw", "gtemp": "temperature.gpu", "fb": "memory.used"}
+NAMES = {
+    "sm": "utilization.gpu",
+    "mem": "utilization.memory",
+    "pwr": "power.draw",
+    "gtemp": "temperature.gpu",
+    "fb": "memory.used",
+}
 
 
 def sniff(head: bytes, path: Path) -> float:

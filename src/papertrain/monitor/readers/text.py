@@ -15,11 +15,21 @@ from papertrain.monitor.readers._text import NUMBER, head_lines, number
 from papertrain.monitor.table import NO_STEP, Table
 
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")
-STEP = re.compile(r"(?:^|[^\w])(?:global[_ ]?step|steps?|iter(?:ation)?s?|batch|update)\s{0,2}[:=#\[( ]\s{0,2}(\d{1,12})(?:\s{0,2}(?:/|of)\s{0,2}(\d{1,12}))?", re.I)
-EPOCH = re.compile(r"(?:^|[^\w])ep(?:och)?\s{0,2}[:=#\[( ]\s{0,2}(\d{1,7}(?:\.\d{1,6})?)(?:\s{0,2}(?:/|of)\s{0,2}(\d{1,7}))?", re.I)
+STEP = re.compile(
+    r"(?:^|[^\w])(?:global[_ ]?step|steps?|iter(?:ation)?s?|batch|update)\s{0,2}[:=#\[( ]\s{0,2}(\d{1,12})(?:\s{0,2}(?:/|of)\s{0,2}(\d{1,12}))?",
+    re.I,
+)
+EPOCH = re.compile(
+    r"(?:^|[^\w])ep(?:och)?\s{0,2}[:=#\[( ]\s{0,2}(\d{1,7}(?:\.\d{1,6})?)(?:\s{0,2}(?:/|of)\s{0,2}(\d{1,7}))?", re.I
+)
 WORDS = r"loss|acc(?:uracy)?|ppl|perplexity|lr|learning[ _]rate|grad[ _]?norm|gnorm|norm|f1|bpb|rewards?|kl|entropy|mfu|mAP|bleu|wer|cer|nll|auc"
-NAMED = re.compile(rf"(?<![\w])((?:[A-Za-z][\w./-]{{0,40}} )?[A-Za-z_][\w./-]{{0,40}})\s{{0,2}}[:=]\s{{0,4}}({NUMBER})(?![\w.])")
-SPOKEN = re.compile(rf"(?<![\w])((?:(?:train(?:ing)?|val(?:id(?:ation)?)?|test|eval(?:uation)?|lm|avg|mean|total)[ _/-])?(?:{WORDS}))\s{{1,4}}({NUMBER})(?![\w.])", re.I)
+NAMED = re.compile(
+    rf"(?<![\w])((?:[A-Za-z][\w./-]{{0,40}} )?[A-Za-z_][\w./-]{{0,40}})\s{{0,2}}[:=]\s{{0,4}}({NUMBER})(?![\w.])"
+)
+SPOKEN = re.compile(
+    rf"(?<![\w])((?:(?:train(?:ing)?|val(?:id(?:ation)?)?|test|eval(?:uation)?|lm|avg|mean|total)[ _/-])?(?:{WORDS}))\s{{1,4}}({NUMBER})(?![\w.])",
+    re.I,
+)
 WORTH = re.compile(rf"(?:{WORDS})\b", re.I)
 INDEX = re.compile(r"^(?:global[_ ]?)?(?:step|steps|iter|iteration|iterations|batch|epoch|ep|update)$", re.I)
 
@@ -30,7 +40,10 @@ def pairs_of(line: str) -> list[tuple[str, float]]:
         value = number(text)
         words = name.replace(". ", " ").split()
         name = " ".join(words)
-        if len(words) == 2 and not re.match(r"(?i)^(train(ing)?|val(id(ation)?)?|test|eval(uation)?|lm|avg|mean|total|grad(ient)?|learning|loss|best)$", words[0]):
+        if len(words) == 2 and not re.match(
+            r"(?i)^(train(ing)?|val(id(ation)?)?|test|eval(uation)?|lm|avg|mean|total|grad(ient)?|learning|loss|best)$",
+            words[0],
+        ):
             name = words[1]
         if value is not None and not INDEX.match(name) and name not in found:
             found[name] = value

@@ -15,7 +15,11 @@ PAIR = re.compile(rf"([\w ]+?):\s*({NUMBER})(GiB|MiB|%)?(?:\(({NUMBER})%\))?")
 
 
 def sniff(head: bytes, path: Path) -> float:
-    hits = sum(1 for line in head_lines(head) if (m := ROW.search(COLOUR.sub("", line))) and ("memory:" in m[3] or "tps:" in m[3]))
+    hits = sum(
+        1
+        for line in head_lines(head)
+        if (m := ROW.search(COLOUR.sub("", line))) and ("memory:" in m[3] or "tps:" in m[3])
+    )
     return confidence(hits, 0.96)
 
 

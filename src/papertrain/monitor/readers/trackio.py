@@ -32,7 +32,10 @@ def start(table: Table) -> Callable[[Path], None]:
             newest = connection.execute("SELECT run_name FROM metrics ORDER BY id DESC LIMIT 1").fetchone()
             if newest is None:
                 return
-            rows = connection.execute("SELECT id, step, timestamp, metrics FROM metrics WHERE run_name = ? ORDER BY id LIMIT ?", (newest[0], MOST_ROWS))
+            rows = connection.execute(
+                "SELECT id, step, timestamp, metrics FROM metrics WHERE run_name = ? ORDER BY id LIMIT ?",
+                (newest[0], MOST_ROWS),
+            )
             for number, step, stamp, text in rows:
                 take(table, number, step, stamp, text)
             names = connection.execute("SELECT COUNT(DISTINCT run_name) FROM metrics").fetchone()
@@ -56,7 +59,13 @@ def take(table: Table, number: object, step: object, stamp: object, text: object
         pairs = list(flat(row))
         epoch = pick(pairs, EPOCH_KEYS)
         at = as_step(float(step)) if isinstance(step, (int, float)) else -1
-        table.row((p for p in pairs if p[0].lower() not in EPOCH_KEYS), line=line, step=at, epoch=epoch, time=_smi.moment(str(stamp)))
+        table.row(
+            (p for p in pairs if p[0].lower() not in EPOCH_KEYS),
+            line=line,
+            step=at,
+            epoch=epoch,
+            time=_smi.moment(str(stamp)),
+        )
 
 
 READER = Reader(id="trackio", sniff=sniff, start=start, kind="whole", what="trackio database")

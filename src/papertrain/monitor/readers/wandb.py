@@ -117,7 +117,11 @@ def history(table: Table, body: bytes, line: int) -> None:
     pairs = list(flat(items(body, 1)))
     hidden = {"_step", "_timestamp", "_runtime", "epoch", "train/epoch", "train/global_step"}
     values = [p for p in pairs if p[0] not in hidden]
-    step, epoch, time = pick(pairs, ("train/global_step", "_step")), pick(pairs, ("train/epoch", "epoch")), pick(pairs, ("_timestamp",))
+    step, epoch, time = (
+        pick(pairs, ("train/global_step", "_step")),
+        pick(pairs, ("train/epoch", "epoch")),
+        pick(pairs, ("_timestamp",)),
+    )
     if values:
         table.row(values, line=line, step=as_step(step), epoch=epoch, time=time)
 

@@ -34,7 +34,17 @@ def seen(c: Curve, points: Iterable[int]) -> tuple[Signal, ...]:
     return tuple(c.at(i) for i in kept)
 
 
-def verdict(rule: str, signal: str, level: State, says: str, c: Curve, points: Iterable[int], *, since: int | None = None, cls: str = "") -> Verdict:
+def verdict(
+    rule: str,
+    signal: str,
+    level: State,
+    says: str,
+    c: Curve,
+    points: Iterable[int],
+    *,
+    since: int | None = None,
+    cls: str = "",
+) -> Verdict:
     """A verdict whose first evidence is where it began."""
     evidence = seen(c, points)
     step = since if since is not None else (evidence[0].step if evidence else None)

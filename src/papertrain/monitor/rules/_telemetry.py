@@ -14,7 +14,7 @@ from papertrain.monitor.stats import median
 INDEX = re.compile(r"(?:gpu\.|/|_)(\d+)(?:\.\w+)?$")
 
 
-class Card(Value, kw_only=True):
+class Card(Value, frozen=True, kw_only=True):
     """One card's samples; `memory` in percent of its capacity where that is known."""
 
     name: str
@@ -26,7 +26,9 @@ class Card(Value, kw_only=True):
 
 def cards(run: History) -> list[Card]:
     """The cards on which the run's processes hold memory; a machine's other cards say nothing about it."""
-    found = [card for c in run.every("gpu_utilization") if len(f := c.finite()) >= 8 and (card := one(run, f)) is not None]
+    found = [
+        card for c in run.every("gpu_utilization") if len(f := c.finite()) >= 8 and (card := one(run, f)) is not None
+    ]
     owned = own_by_process(run)
     if owned:
         return [c for c in found if c.name in owned]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 
 from papertrain.core.findings import Rule, Signal
@@ -9,7 +10,7 @@ from papertrain.core.texts import say
 from papertrain.monitor.history import History
 from papertrain.monitor.rules._say import PROPOSAL
 from papertrain.monitor.stats import median
-from papertrain.monitor.verdict import Verdict
+from papertrain.monitor.verdict import State, Verdict
 
 
 def check(run: History) -> Iterator[Verdict]:
@@ -18,25 +19,52 @@ def check(run: History) -> Iterator[Verdict]:
     folder = run.folder
     if not folder.is_dir():
         return
-    found = sorted((int(p.name.rpartition("-")[2]), p) for p in folder.glob("checkpoint-*") if p.name.rpartition("-")[2].isdigit() and p.is_dir())
+    found = sorted(
+        (int(p.name.rpartition("-")[2]), p)
+        for p in folder.glob("checkpoint-*")
+        if p.name.rpartition("-")[2].isdigit() and p.is_dir()
+    )
     if not found:
         return
     step, newest = found[-1]
-    empty = next((f for f in sorted(newest.glob("*")) if f.is_file() and f.suffix in (".safetensors", ".bin", ".pt") and f.stat().st_size == 0), None)
+    empty = next(
+        (
+            f
+            for f in sorted(newest.glob("*"))
+            if f.is_file() and f.suffix in (".safetensors", ".bin", ".pt") and f.stat().st_size == 0
+        ),
+        None,
+    )
     if empty is not None:
         seen = Signal(name="bytes", value=0.0, step=step, file=str(empty))
         yield Verdict(rule=RULE.id, signal="checkpoint", level="critical", says=say("{name} in checkpoint-{step} is empty", name=empty.name, step=step),
                       since_step=step, seen=(seen,), cls="checkpoint-truncated-disk-full")  # fmt: skip
         return
-    every = run.fact("save_steps") or (median([b - a for (a, _), (b, _) in zip(found, found[1:])]) if len(found) > 1 else None)
+    every = run.fact("save_steps") or (
+        median([b - a for (a, _), (b, _) in itertools.pairwise(found)]) if len(found) > 1 else None
+    )
     age = run.last_step - step
     seen = Signal(name="checkpoint", value=float(step), step=step, file=str(newest))
     if every and every >= 1 and age > 2 * every and not run.ended:
-        level = "critical" if age > 4 * every else "warning"
+        level: State = "critical" if age > 4 * every else "warning"
         says = say("the last checkpoint is {age:,} steps old; one every {every:.0f} was meant", age=age, every=every)
-        yield Verdict(rule=RULE.id, signal="checkpoint", level=level, says=says, since_step=step, seen=(seen,), cls="disk-full-checkpoint")  # type: ignore[arg-type]
+        yield Verdict(
+            rule=RULE.id,
+            signal="checkpoint",
+            level=level,
+            says=says,
+            since_step=step,
+            seen=(seen,),
+            cls="disk-full-checkpoint",
+        )
     else:
-        yield Verdict(rule=RULE.id, signal="checkpoint", level="normal", says=say("checkpoint-{step} is the newest", step=step), seen=(seen,))
+        yield Verdict(
+            rule=RULE.id,
+            signal="checkpoint",
+            level="normal",
+            says=say("checkpoint-{step} is the newest", step=step),
+            seen=(seen,),
+        )
 
 
 RULE = Rule(

@@ -10,7 +10,7 @@ from papertrain.core.values import Source
 from papertrain.monitor.history import History
 from papertrain.monitor.rules._say import show, verdict
 from papertrain.monitor.stats import mean, median
-from papertrain.monitor.verdict import Verdict
+from papertrain.monitor.verdict import State, Verdict
 
 POINTS = 5
 
@@ -23,8 +23,16 @@ def check(run: History) -> Iterator[Verdict]:
         f = cut.finite()
         late = f.values[-POINTS:]
         if min(late) > 0.5:
-            level = "critical" if min(late) >= 0.95 else "warning"
-            yield verdict(RULE.id, "reward_margin", level, say("{percent:.0f} % of the answers are cut at the limit", percent=100 * mean(late)), f, [-POINTS, -1], cls="eos-not-learned")  # type: ignore[arg-type]
+            level: State = "critical" if min(late) >= 0.95 else "warning"
+            yield verdict(
+                RULE.id,
+                "reward_margin",
+                level,
+                say("{percent:.0f} % of the answers are cut at the limit", percent=100 * mean(late)),
+                f,
+                [-POINTS, -1],
+                cls="eos-not-learned",
+            )
             return
     length = run.one("completion_length")
     if length is None or len(length.finite()) < 40:
@@ -33,7 +41,12 @@ def check(run: History) -> Iterator[Verdict]:
     start, now = median(f.values[:20]), median(f.values[-20:])
     if start > 20 and now < 0.15 * start and max(f.values[-20:]) < 0.4 * start:
         first = next(i for i in range(len(f)) if median(f.values[i : i + 10]) < 0.3 * start)
-        says = say("answers shrank from {start} to {now} tokens since step {step}", start=show(start), now=show(now), step=f.steps[first])
+        says = say(
+            "answers shrank from {start} to {now} tokens since step {step}",
+            start=show(start),
+            now=show(now),
+            step=f.steps[first],
+        )
         yield verdict(RULE.id, "reward_margin", "critical", says, f, [first, -1], cls="grpo-zero-advantage")
 
 
@@ -47,6 +60,12 @@ RULE = Rule(
     why="A cut answer has no end and rarely a reward; an answer of a few tokens games the reward.",
     known_problems="Recipes for long reasoning filter cut answers, and live with many of them.",
     source=Source(kind="code", ref="axolotl-ai-cloud/axolotl docs: training stability, table of GRPO signals"),
-    fires="\n".join(f"{{'loss': 0.0, 'reward': 0.2, 'reward_std': 0.2, 'completions/clipped_ratio': {min(1.0, 0.1 * i):.2f}, 'epoch': {i / 100}}}" for i in range(1, 41)),
-    quiet="\n".join(f"{{'loss': 0.0, 'reward': 0.2, 'reward_std': 0.2, 'completions/clipped_ratio': {0.6 if i == 20 else 0.1:.2f}, 'epoch': {i / 100}}}" for i in range(1, 41)),
+    fires="\n".join(
+        f"{{'loss': 0.0, 'reward': 0.2, 'reward_std': 0.2, 'completions/clipped_ratio': {min(1.0, 0.1 * i):.2f}, 'epoch': {i / 100}}}"
+        for i in range(1, 41)
+    ),
+    quiet="\n".join(
+        f"{{'loss': 0.0, 'reward': 0.2, 'reward_std': 0.2, 'completions/clipped_ratio': {0.6 if i == 20 else 0.1:.2f}, 'epoch': {i / 100}}}"
+        for i in range(1, 41)
+    ),
 )

@@ -27,8 +27,15 @@ def check(run: History) -> Iterator[Verdict]:
     strong = now < 0.01 or now < 0.05 * start
     limit = 0.3 * start
     first = next(i for i in range(len(c)) if all(v < limit * 1.5 for v in c.values[i : i + 5]))
-    says = say("entropy fell from {start} to {now} nat a token since step {step}", start=show(start), now=show(now), step=c.steps[first])
-    yield verdict(RULE.id, "entropy", "critical" if strong else "warning", says, c, [first, -1], cls="grpo-zero-advantage")
+    says = say(
+        "entropy fell from {start} to {now} nat a token since step {step}",
+        start=show(start),
+        now=show(now),
+        step=c.steps[first],
+    )
+    yield verdict(
+        RULE.id, "entropy", "critical" if strong else "warning", says, c, [first, -1], cls="grpo-zero-advantage"
+    )
 
 
 RULE = Rule(
@@ -40,6 +47,12 @@ RULE = Rule(
     why="Without variety all answers of a group are alike: no difference in reward, nothing to learn.",
     known_problems="Single dips recover. The level depends on the sampling temperature.",
     source=Source(kind="code", ref="axolotl-ai-cloud/axolotl docs: training stability, table of GRPO signals"),
-    fires="\n".join(f"{{'loss': 0.0, 'reward': 0.5, 'reward_std': 0.2, 'entropy': {0.4 * 0.93 ** i:.5f}, 'epoch': {i / 100}}}" for i in range(1, 101)),
-    quiet="\n".join(f"{{'loss': 0.0, 'reward': 0.5, 'reward_std': 0.2, 'entropy': {0.4 - 0.001 * i - (0.2 if i == 50 else 0):.5f}, 'epoch': {i / 100}}}" for i in range(1, 101)),
+    fires="\n".join(
+        f"{{'loss': 0.0, 'reward': 0.5, 'reward_std': 0.2, 'entropy': {0.4 * 0.93**i:.5f}, 'epoch': {i / 100}}}"
+        for i in range(1, 101)
+    ),
+    quiet="\n".join(
+        f"{{'loss': 0.0, 'reward': 0.5, 'reward_std': 0.2, 'entropy': {0.4 - 0.001 * i - (0.2 if i == 50 else 0):.5f}, 'epoch': {i / 100}}}"
+        for i in range(1, 101)
+    ),
 )

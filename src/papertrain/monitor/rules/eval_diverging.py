@@ -47,8 +47,23 @@ def judge(run: History, c: Curve) -> Verdict | None:
         return None
     # Confidence grows as a model fits: the loss may rise while the accuracy stays; only a collapse or a doubling is beyond that.
     strong = (rise >= 1.0 or (rise >= 0.5 and better is not True)) and len(later) >= 3
-    says = say("{name} has risen by {percent:.0f} % since its best {best} at step {step}, while the training loss falls", name=c.raw, percent=100 * rise, best=show(best), step=step)
-    return verdict(RULE.id, "eval_loss", "critical" if strong else "warning", says, c, [i + 1, i, -1], since=c.steps[i + 1], cls="overfit-too-many-epochs")
+    says = say(
+        "{name} has risen by {percent:.0f} % since its best {best} at step {step}, while the training loss falls",
+        name=c.raw,
+        percent=100 * rise,
+        best=show(best),
+        step=step,
+    )
+    return verdict(
+        RULE.id,
+        "eval_loss",
+        "critical" if strong else "warning",
+        says,
+        c,
+        [i + 1, i, -1],
+        since=c.steps[i + 1],
+        cls="overfit-too-many-epochs",
+    )
 
 
 def falling(run: History, step: int, share: float) -> bool:
@@ -91,6 +106,13 @@ RULE = Rule(
     "Small evaluation sets are noisy.",
     source=PROPOSAL,
     status="stable",
-    fires="\n".join(f"step={i} loss={2 - 0.015 * i:.3f}" + (f" eval_loss={1.5 + 0.004 * abs(i - 40) + (0.02 * (i - 40) if i > 40 else 0):.3f}" if i % 10 == 0 else "") for i in range(1, 121)),
-    quiet="\n".join(f"step={i} loss={2 - 0.01 * i:.3f}" + (f" eval_loss={2.1 - 0.008 * i:.3f}" if i % 10 == 0 else "") for i in range(1, 121)),
+    fires="\n".join(
+        f"step={i} loss={2 - 0.015 * i:.3f}"
+        + (f" eval_loss={1.5 + 0.004 * abs(i - 40) + (0.02 * (i - 40) if i > 40 else 0):.3f}" if i % 10 == 0 else "")
+        for i in range(1, 121)
+    ),
+    quiet="\n".join(
+        f"step={i} loss={2 - 0.01 * i:.3f}" + (f" eval_loss={2.1 - 0.008 * i:.3f}" if i % 10 == 0 else "")
+        for i in range(1, 121)
+    ),
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from math import isfinite
 
@@ -17,12 +18,20 @@ def check(run: History) -> Iterator[Verdict]:
         odd = list(c.odd())
         if not odd:
             continue
-        strong = len(odd) == len(c) or any(j - i == 1 for i, j in zip(odd, odd[1:])) or odd[-1] == len(c) - 1
+        strong = len(odd) == len(c) or any(j - i == 1 for i, j in itertools.pairwise(odd)) or odd[-1] == len(c) - 1
         train_fine = run.raw_loss is not None and all(isfinite(v) for v in run.raw_loss.values[-3:]) and not run.hidden
         says = say("{name} is {value} at step {step}", name=c.raw, value=show(c.values[odd[0]]), step=c.steps[odd[0]])
         if train_fine:
             says += say("; the training loss is finite, so the evaluation itself is broken")
-        yield verdict(RULE.id, "eval_loss", "critical" if strong else "warning", says, c, [odd[0], odd[0] - 1, -1], cls="nan-eval-fp16")
+        yield verdict(
+            RULE.id,
+            "eval_loss",
+            "critical" if strong else "warning",
+            says,
+            c,
+            [odd[0], odd[0] - 1, -1],
+            cls="nan-eval-fp16",
+        )
         return
 
 

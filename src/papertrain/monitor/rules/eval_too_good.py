@@ -21,8 +21,15 @@ def check(run: History) -> Iterator[Verdict]:
         if not len(f) or f.steps[0] == 0 or f.steps[0] > 0.1 * total or len(f) < 2:
             continue
         loss = c.name == "eval_loss"
-        if (loss and 0 <= f.values[0] < 1e-3) or (not loss and direction(c.raw) > 0 and 0.999 < f.values[0] <= 1.0 and "accuracy" in c.raw.lower()):
-            says = say("{name} is {value} after {percent:.0f} % of the run: does the evaluation set lie in the training set?", name=c.raw, value=show(f.values[0]), percent=100 * f.steps[0] / total)
+        if (loss and 0 <= f.values[0] < 1e-3) or (
+            not loss and direction(c.raw) > 0 and 0.999 < f.values[0] <= 1.0 and "accuracy" in c.raw.lower()
+        ):
+            says = say(
+                "{name} is {value} after {percent:.0f} % of the run: does the evaluation set lie in the training set?",
+                name=c.raw,
+                value=show(f.values[0]),
+                percent=100 * f.steps[0] / total,
+            )
             yield verdict(RULE.id, "eval_loss", "warning", says, f, [0, -1], cls="low-score-data-loading")
             return
 
@@ -36,6 +43,12 @@ RULE = Rule(
     why="Most often the answer leaks into the input, or evaluation and training share their examples.",
     known_problems="Toy tasks are that easy: it is a question, not a fault.",
     source=PROPOSAL,
-    fires="\n".join(f'{{"current_steps": {i * 10}, "total_steps": 1000, "loss": {1 / i:.3f}, "eval_loss": 0.0002, "epoch": {i / 50}}}' for i in range(1, 11)),
-    quiet="\n".join(f'{{"current_steps": {i * 10}, "total_steps": 1000, "loss": {1 / i:.3f}, "eval_loss": {1.2 / i:.4f}, "epoch": {i / 50}}}' for i in range(1, 11)),
+    fires="\n".join(
+        f'{{"current_steps": {i * 10}, "total_steps": 1000, "loss": {1 / i:.3f}, "eval_loss": 0.0002, "epoch": {i / 50}}}'
+        for i in range(1, 11)
+    ),
+    quiet="\n".join(
+        f'{{"current_steps": {i * 10}, "total_steps": 1000, "loss": {1 / i:.3f}, "eval_loss": {1.2 / i:.4f}, "epoch": {i / 50}}}'
+        for i in range(1, 11)
+    ),
 )

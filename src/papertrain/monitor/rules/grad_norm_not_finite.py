@@ -29,9 +29,17 @@ def check(run: History) -> Iterator[Verdict]:
     if not strong and (isolated or not late):
         return
     first = n - last if last >= 3 else (late or odd)[0] if row[1] < 5 else row[0]
-    says = say("gradient norm is {value} at step {step}, {n} of {rows} rows in all", value=show(c.values[first]), step=c.steps[first], n=len(odd), rows=n)
+    says = say(
+        "gradient norm is {value} at step {step}, {n} of {rows} rows in all",
+        value=show(c.values[first]),
+        step=c.steps[first],
+        n=len(odd),
+        rows=n,
+    )
     cls = "nan-deepspeed-overlap-comm" if first <= 5 else "nan-lr-too-high"
-    yield verdict(RULE.id, "grad_norm", "critical" if strong else "warning", says, c, [first, first - 1, n - 1], cls=cls)
+    yield verdict(
+        RULE.id, "grad_norm", "critical" if strong else "warning", says, c, [first, first - 1, n - 1], cls=cls
+    )
 
 
 def trailing(odd: list[int], n: int) -> int:
@@ -66,5 +74,7 @@ RULE = Rule(
     source=PROPOSAL,
     status="stable",
     fires="\n".join(f"step={i} loss=1.67 grad_norm={'nan' if i > 22 else '0.9'}" for i in range(1, 31)),
-    quiet="\n".join(f"step={i} loss={2 - 0.02 * i:.2f} grad_norm={'inf' if i in (1, 2) else '0.9'}" for i in range(1, 31)),
+    quiet="\n".join(
+        f"step={i} loss={2 - 0.02 * i:.2f} grad_norm={'inf' if i in (1, 2) else '0.9'}" for i in range(1, 31)
+    ),
 )

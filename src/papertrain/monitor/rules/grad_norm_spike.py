@@ -55,8 +55,23 @@ def sustained(run: History, c: Curve) -> Verdict | None:
         if j - i >= 3 or (j == n and j - i >= 2):
             peak = max(y[i:j])
             strong = peak > 100 * usual and j - i >= 5 and hurt(run, c.steps[i])
-            says = say("gradient norm stands at up to {peak}, {times:.0f} times its usual {usual}, for {n} rows from step {step}", peak=show(peak), times=peak / usual, usual=show(usual), n=j - i, step=c.steps[i])
-            return verdict(RULE.id, "grad_norm", "critical" if strong else "warning", says, c, [i, i - 1, j - 1], cls="divergence-lr-too-high")
+            says = say(
+                "gradient norm stands at up to {peak}, {times:.0f} times its usual {usual}, for {n} rows from step {step}",
+                peak=show(peak),
+                times=peak / usual,
+                usual=show(usual),
+                n=j - i,
+                step=c.steps[i],
+            )
+            return verdict(
+                RULE.id,
+                "grad_norm",
+                "critical" if strong else "warning",
+                says,
+                c,
+                [i, i - 1, j - 1],
+                cls="divergence-lr-too-high",
+            )
         i = j + 1
     return None
 
@@ -68,8 +83,15 @@ def doubling(c: Curve) -> Verdict | None:
         if all(y[k] >= 2 * y[k - 1] > 0 for k in range(i - 3, i + 1)):
             usual = median(y[max(0, i - WINDOW) : i - 3])
             if y[i] > 20 * usual and (i >= 20 or y[i] > 100 * usual):
-                says = say("gradient norm doubles at four rows in a row: {first} to {last} from step {step}", first=show(y[i - 4]), last=show(y[i]), step=c.steps[i - 3])
-                return verdict(RULE.id, "grad_norm", "warning", says, c, [i - 3, i - 4, i], cls="divergence-lr-too-high")
+                says = say(
+                    "gradient norm doubles at four rows in a row: {first} to {last} from step {step}",
+                    first=show(y[i - 4]),
+                    last=show(y[i]),
+                    step=c.steps[i - 3],
+                )
+                return verdict(
+                    RULE.id, "grad_norm", "warning", says, c, [i - 3, i - 4, i], cls="divergence-lr-too-high"
+                )
     return None
 
 
@@ -94,6 +116,11 @@ RULE = Rule(
     known_problems="Only relative to its own history: healthy runs print 0.05 or 1e5. The first rows are high in every run. A lone spike that the "
     "loss does not follow is normal, since clipping takes care of it.",
     source=PROPOSAL,
-    fires="\n".join(f"step={i} loss={2 - 0.01 * i:.2f} grad_norm={40 if 60 <= i < 66 else 1 + 0.1 * (i % 3):.2f}" for i in range(1, 101)),
-    quiet="\n".join(f"step={i} loss={2 - 0.01 * i:.2f} grad_norm={40 if i == 60 else 1 + 0.1 * (i % 3):.2f}" for i in range(1, 101)),
+    fires="\n".join(
+        f"step={i} loss={2 - 0.01 * i:.2f} grad_norm={40 if 60 <= i < 66 else 1 + 0.1 * (i % 3):.2f}"
+        for i in range(1, 101)
+    ),
+    quiet="\n".join(
+        f"step={i} loss={2 - 0.01 * i:.2f} grad_norm={40 if i == 60 else 1 + 0.1 * (i % 3):.2f}" for i in range(1, 101)
+    ),
 )

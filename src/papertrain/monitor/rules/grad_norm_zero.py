@@ -24,7 +24,9 @@ def check(run: History) -> Iterator[Verdict]:
         return
     if len(zero) == n:
         if n >= 5 and not learned(run) and run.loss is not None:
-            says = say("gradient norm is 0 at all {n} rows and the loss does not fall: no gradient reaches the weights", n=n)
+            says = say(
+                "gradient norm is 0 at all {n} rows and the loss does not fall: no gradient reaches the weights", n=n
+            )
             yield verdict(RULE.id, "grad_norm", "critical", says, c, [0, -1], cls="no-grad-checkpointing-peft")
         return
     tail = n - 1 - max((i for i, v in enumerate(c.values) if v != 0.0), default=-1)
@@ -32,7 +34,9 @@ def check(run: History) -> Iterator[Verdict]:
         says = say("gradient norm is 0 since step {step}", step=c.steps[n - tail])
         yield verdict(RULE.id, "grad_norm", "critical", says, c, [n - tail, n - tail - 1, -1], cls="loss-zero-fp16")
     elif len([i for i in zero if i > 2]) >= 3 and len(zero) > 0.02 * n:
-        says = say("gradient norm is exactly 0 at {k} of {n} rows: skipped steps, or batches without labels", k=len(zero), n=n)
+        says = say(
+            "gradient norm is exactly 0 at {k} of {n} rows: skipped steps, or batches without labels", k=len(zero), n=n
+        )
         yield verdict(RULE.id, "grad_norm", "warning", says, c, zero[:4], cls="nan-all-labels-masked")
 
 
@@ -47,7 +51,9 @@ def learned(run: History) -> bool:
     if c is None or len(c) < 4:
         return True
     third = max(1, len(c) // 3)
-    return mean(c.values[-third:]) < 0.98 * mean(c.values[:third]) or mean(c.values[-third:]) > 1.2 * mean(c.values[:third])
+    return mean(c.values[-third:]) < 0.98 * mean(c.values[:third]) or mean(c.values[-third:]) > 1.2 * mean(
+        c.values[:third]
+    )
 
 
 RULE = Rule(

@@ -16,7 +16,11 @@ SAMPLES = 20
 
 
 def check(run: History) -> Iterator[Verdict]:
-    cards = [c for c in _telemetry.cards(run) if c.power is not None and len(c.power) >= 3 * SAMPLES and len(c.use) >= 3 * SAMPLES]
+    cards = [
+        c
+        for c in _telemetry.cards(run)
+        if c.power is not None and len(c.power) >= 3 * SAMPLES and len(c.use) >= 3 * SAMPLES
+    ]
     if not cards:
         return
     spinning = []
@@ -24,12 +28,24 @@ def check(run: History) -> Iterator[Verdict]:
         assert card.power is not None
         usual = median(card.power.values[: -2 * SAMPLES])
         late = card.power.values[-SAMPLES:]
-        if min(card.use.values[-SAMPLES:]) >= 97 and usual > 0 and max(late) < 0.65 * usual and max(late) - min(late) < 0.1 * usual:
+        if (
+            min(card.use.values[-SAMPLES:]) >= 97
+            and usual > 0
+            and max(late) < 0.65 * usual
+            and max(late) - min(late) < 0.1 * usual
+        ):
             spinning.append((card, usual, mean(late)))
     if spinning and len(spinning) == len(cards):
         card, usual, now = spinning[0]
-        says = say("100 % utilisation at {now:.0f} W instead of {usual:.0f} W for {n} samples: a collective spins and no rank moves", now=now, usual=usual, n=SAMPLES)
-        yield verdict(RULE.id, "gpu_utilization", "critical", says, card.use, [-SAMPLES, -1], cls="hang-out-of-sync-large-scale")
+        says = say(
+            "100 % utilisation at {now:.0f} W instead of {usual:.0f} W for {n} samples: a collective spins and no rank moves",
+            now=now,
+            usual=usual,
+            n=SAMPLES,
+        )
+        yield verdict(
+            RULE.id, "gpu_utilization", "critical", says, card.use, [-SAMPLES, -1], cls="hang-out-of-sync-large-scale"
+        )
 
 
 RULE = Rule(
@@ -41,6 +57,13 @@ RULE = Rule(
     why="Ranks that wait in a collective keep the card busy with a spinning kernel: the run looks alive and does nothing until the time-out.",
     known_problems="Needs power in the telemetry. A memory-bound phase draws less power too, but not constantly.",
     source=PROPOSAL,
-    fires="timestamp, index, utilization.gpu [%], memory.used [MiB], power.draw [W]\n" + "\n".join(f"2026/01/01 00:{i // 4:02d}:{i % 4 * 15:02d}.000, 0, 100 %, 30994 MiB, {310 + i % 9 if i < 80 else 120} W" for i in range(120)),
-    quiet="timestamp, index, utilization.gpu [%], memory.used [MiB], power.draw [W]\n" + "\n".join(f"2026/01/01 00:{i // 4:02d}:{i % 4 * 15:02d}.000, 0, 100 %, 30994 MiB, {310 + i % 9} W" for i in range(120)),
+    fires="timestamp, index, utilization.gpu [%], memory.used [MiB], power.draw [W]\n"
+    + "\n".join(
+        f"2026/01/01 00:{i // 4:02d}:{i % 4 * 15:02d}.000, 0, 100 %, 30994 MiB, {310 + i % 9 if i < 80 else 120} W"
+        for i in range(120)
+    ),
+    quiet="timestamp, index, utilization.gpu [%], memory.used [MiB], power.draw [W]\n"
+    + "\n".join(
+        f"2026/01/01 00:{i // 4:02d}:{i % 4 * 15:02d}.000, 0, 100 %, 30994 MiB, {310 + i % 9} W" for i in range(120)
+    ),
 )

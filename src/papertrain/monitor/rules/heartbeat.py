@@ -30,7 +30,13 @@ def check(run: History) -> Iterator[Verdict]:
     if usual <= 0:
         return
     found = silent(run, c, usual) or held(run, c, usual)
-    yield found or Verdict(rule=RULE.id, signal="heartbeat", level="normal", says=say("a row every {usual}", usual=show_seconds(usual)), seen=(c.at(len(c) - 1),))
+    yield found or Verdict(
+        rule=RULE.id,
+        signal="heartbeat",
+        level="normal",
+        says=say("a row every {usual}", usual=show_seconds(usual)),
+        seen=(c.at(len(c) - 1),),
+    )
 
 
 def silent(run: History, c: Curve, usual: float) -> Verdict | None:
@@ -42,16 +48,27 @@ def silent(run: History, c: Curve, usual: float) -> Verdict | None:
         return None
     strong = age > max(30 * usual, 1800)
     says = say("no new row for {age}; usually one every {usual}", age=show_seconds(age), usual=show_seconds(usual))
-    return verdict(RULE.id, "heartbeat", "critical" if strong else "warning", says, c, [-1], cls="hang-out-of-sync-large-scale")
+    return verdict(
+        RULE.id, "heartbeat", "critical" if strong else "warning", says, c, [-1], cls="hang-out-of-sync-large-scale"
+    )
 
 
 def held(run: History, c: Curve, usual: float) -> Verdict | None:
     """The run stood still once, for more than 300 times its interval and half an hour, and went on in the same process."""
     worst = max(range(1, len(c)), key=lambda i: c.times[i] - c.times[i - 1])
     gap = c.times[worst] - c.times[worst - 1]
-    if gap <= max(300 * usual, 1800) or c.resumed or any(c.steps[worst - 1] <= s <= c.steps[worst] for e in run.evaluations for s in e.steps):
+    if (
+        gap <= max(300 * usual, 1800)
+        or c.resumed
+        or any(c.steps[worst - 1] <= s <= c.steps[worst] for e in run.evaluations for s in e.steps)
+    ):
         return None
-    says = say("no row for {gap} before step {step}; usually one every {usual}", gap=show_seconds(gap), step=c.steps[worst], usual=show_seconds(usual))
+    says = say(
+        "no row for {gap} before step {step}; usually one every {usual}",
+        gap=show_seconds(gap),
+        step=c.steps[worst],
+        usual=show_seconds(usual),
+    )
     return verdict(RULE.id, "heartbeat", "warning", says, c, [worst, worst - 1], cls="hang-filesystem-freeze")
 
 
@@ -65,6 +82,12 @@ RULE = Rule(
     why="A rank hangs, a file system is frozen or the process is gone: the machines are paid for while nothing happens.",
     known_problems="Only logs that carry times can show it. Rows older than two days are a finished run.",
     source=Source(kind="rule", ref="docs/design/0005-monitoring-rules.md"),
-    fires="\n".join(f'{{"step": {i}, "loss": {2 - 0.01 * i:.2f}, "_timestamp": {1700000000 + 5 * i + (8282 if i > 60 else 0)}}}' for i in range(1, 101)),
-    quiet="\n".join(f'{{"step": {i}, "loss": {2 - 0.01 * i:.2f}, "_timestamp": {1700000000 + 5 * i + (90 if i > 60 else 0)}}}' for i in range(1, 101)),
+    fires="\n".join(
+        f'{{"step": {i}, "loss": {2 - 0.01 * i:.2f}, "_timestamp": {1700000000 + 5 * i + (8282 if i > 60 else 0)}}}'
+        for i in range(1, 101)
+    ),
+    quiet="\n".join(
+        f'{{"step": {i}, "loss": {2 - 0.01 * i:.2f}, "_timestamp": {1700000000 + 5 * i + (90 if i > 60 else 0)}}}'
+        for i in range(1, 101)
+    ),
 )

@@ -22,19 +22,32 @@ def check(run: History) -> Iterator[Verdict]:
     if c is not None and len(c) >= POINTS:
         odd = list(c.odd())
         if odd and odd[-1] >= len(c) - 3:
-            yield verdict(RULE.id, "kl", "critical", say("kl is {value} at step {step}", value=show(c.values[odd[0]]), step=c.steps[odd[0]]), c, [odd[0]], cls="divergence-lr-too-high")
+            yield verdict(
+                RULE.id,
+                "kl",
+                "critical",
+                say("kl is {value} at step {step}", value=show(c.values[odd[0]]), step=c.steps[odd[0]]),
+                c,
+                [odd[0]],
+                cls="divergence-lr-too-high",
+            )
             return
         c = c.finite()
         now, before = median(c.values[-POINTS:]), median(c.values[: 2 * POINTS])
         if now > 0.5 and now > 2 * before:
             first = next(i for i, v in enumerate(c.values) if v > 0.5 and median(c.values[i : i + 5]) > 0.5)
             says = say("kl is {now} since step {step}; up to 0.5 a token is usual", now=show(now), step=c.steps[first])
-            yield verdict(RULE.id, "kl", "critical" if now > 2 else "warning", says, c, [first, -1], cls="divergence-lr-too-high")
+            yield verdict(
+                RULE.id, "kl", "critical" if now > 2 else "warning", says, c, [first, -1], cls="divergence-lr-too-high"
+            )
     total = run.one("kl_sum")
     if total is not None and len(total.finite()) >= POINTS:
         f = total.finite()
         if median(f.values[-POINTS:]) < -1:
-            says = say("kl is negative ({value}), which a divergence cannot be: padding is counted", value=show(median(f.values[-POINTS:])))
+            says = say(
+                "kl is negative ({value}), which a divergence cannot be: padding is counted",
+                value=show(median(f.values[-POINTS:])),
+            )
             yield verdict(RULE.id, "kl", "warning", says, f, [-1], cls="ppo-negative-kl-padding")
 
 
@@ -48,6 +61,12 @@ RULE = Rule(
     why="The reward is then earned far from the reference model, often by a trick.",
     known_problems="Units differ by program; only a per-token `kl` is compared with these limits.",
     source=Source(kind="code", ref="axolotl-ai-cloud/axolotl docs: training stability, table of GRPO signals"),
-    fires="\n".join(f"{{'loss': 0.0, 'reward': 0.5, 'reward_std': 0.2, 'kl': {0.001 * 1.12 ** i:.5f}, 'epoch': {i / 100}}}" for i in range(1, 81)),
-    quiet="\n".join(f"{{'loss': 0.0, 'reward': 0.5, 'reward_std': 0.2, 'kl': {0.001 * i:.5f}, 'epoch': {i / 100}}}" for i in range(1, 81)),
+    fires="\n".join(
+        f"{{'loss': 0.0, 'reward': 0.5, 'reward_std': 0.2, 'kl': {0.001 * 1.12**i:.5f}, 'epoch': {i / 100}}}"
+        for i in range(1, 81)
+    ),
+    quiet="\n".join(
+        f"{{'loss': 0.0, 'reward': 0.5, 'reward_std': 0.2, 'kl': {0.001 * i:.5f}, 'epoch': {i / 100}}}"
+        for i in range(1, 81)
+    ),
 )

@@ -20,7 +20,15 @@ def check(run: History) -> Iterator[Verdict]:
     bad = [i for i, v in enumerate(c.values) if not isfinite(v) or v < 0]
     if bad:
         i = bad[0]
-        yield verdict(RULE.id, "learning_rate", "critical", say("learning rate is {value} at step {step}", value=show(c.values[i]), step=c.steps[i]), c, [i, i - 1], cls="nan-lr-too-high")
+        yield verdict(
+            RULE.id,
+            "learning_rate",
+            "critical",
+            say("learning rate is {value} at step {step}", value=show(c.values[i]), step=c.steps[i]),
+            c,
+            [i, i - 1],
+            cls="nan-lr-too-high",
+        )
         return
     zero = zeros(run, c)
     if zero is not None:
@@ -29,7 +37,11 @@ def check(run: History) -> Iterator[Verdict]:
             says = say("learning rate is 0 at all {n} rows: nothing is trained", n=len(c))
             yield verdict(RULE.id, "learning_rate", "critical", says, c, [0, -1], cls="lr-zero-overflow-warmup")
         else:
-            says = say("learning rate is 0 from step {step} to {to}, in the middle of the run", step=c.steps[i], to=c.steps[j - 1])
+            says = say(
+                "learning rate is 0 from step {step} to {to}, in the middle of the run",
+                step=c.steps[i],
+                to=c.steps[j - 1],
+            )
             yield verdict(RULE.id, "learning_rate", "warning", says, c, [i, j - 1], cls="resume-lr-scheduler-mismatch")
 
 
@@ -57,7 +69,7 @@ def zeros(run: History, c: Curve) -> tuple[int, int] | None:
 def printed_coarsely(run: History, c: Curve) -> bool:
     """Rounded to few decimals: 0.0001, 0.0 …, or another parameter group with its own rate stands beside it."""
     few = len({v for v in c.values if v}) <= 3 and all(round(v, 4) == v for v in c.values)
-    return few or len(run.every("learning_rate")) > 1 and any(any(o.values) for o in run.every("learning_rate"))
+    return few or (len(run.every("learning_rate")) > 1 and any(any(o.values) for o in run.every("learning_rate")))
 
 
 RULE = Rule(

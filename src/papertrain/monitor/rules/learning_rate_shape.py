@@ -23,19 +23,34 @@ def check(run: History) -> Iterator[Verdict]:
         return
     i = bump(c)
     if i is not None:
-        says = say("learning rate spikes to {value} at step {step}, from {before}", value=show(c.values[i]), step=c.steps[i], before=show(c.values[i - 1]))
-        yield verdict(RULE.id, "learning_rate", "warning", says, c, [i, i - 1, i + 1], cls="resume-lr-scheduler-mismatch")
+        says = say(
+            "learning rate spikes to {value} at step {step}, from {before}",
+            value=show(c.values[i]),
+            step=c.steps[i],
+            before=show(c.values[i - 1]),
+        )
+        yield verdict(
+            RULE.id, "learning_rate", "warning", says, c, [i, i - 1, i + 1], cls="resume-lr-scheduler-mismatch"
+        )
         return
     i = resumed_jump(c)
     if i is not None:
-        says = say("learning rate jumps from {before} to {value} at the resume at step {step}", value=show(c.values[i]), step=c.steps[i], before=show(c.values[i - 1]))
+        says = say(
+            "learning rate jumps from {before} to {value} at the resume at step {step}",
+            value=show(c.values[i]),
+            step=c.steps[i],
+            before=show(c.values[i - 1]),
+        )
         yield verdict(RULE.id, "learning_rate", "warning", says, c, [i, i - 1], cls="resume-lr-scheduler-reset")
         return
     peak = max(c.values)
     adam = any(t.reader in ADAM_PROGRAMS for t in run.tables) and run.loss_counts
     if adam and peak > TOO_HIGH and not learning(run):
         at = c.values.index(peak)
-        says = say("learning rate is {value}: ten times above the highest that recipes for AdamW use, and the loss does not fall", value=show(peak))
+        says = say(
+            "learning rate is {value}: ten times above the highest that recipes for AdamW use, and the loss does not fall",
+            value=show(peak),
+        )
         yield verdict(RULE.id, "learning_rate", "warning", says, c, [at], cls="divergence-lr-too-high")
 
 
@@ -86,5 +101,7 @@ RULE = Rule(
     known_problems="Cosine schedules with restarts and warm-up after a resume rise, and stay: that is no spike.",
     source=PROPOSAL,
     fires="\n".join(f"step={i} loss={2 - 0.02 * i:.2f} lr={2e-4 if i == 20 else 2e-5:.1e}" for i in range(1, 41)),
-    quiet="\n".join(f"step={i} loss={2 - 0.02 * i:.2f} lr={2e-5 * min(1, i / 5) * (1 - i / 50):.3e}" for i in range(1, 41)),
+    quiet="\n".join(
+        f"step={i} loss={2 - 0.02 * i:.2f} lr={2e-5 * min(1, i / 5) * (1 - i / 50):.3e}" for i in range(1, 41)
+    ),
 )

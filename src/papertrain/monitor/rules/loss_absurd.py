@@ -22,18 +22,47 @@ def check(run: History) -> Iterator[Verdict]:
         late = median(y[-3:])
         if late > ABSURD and late > 3 * y[0]:
             says = say("loss is {value}: it exploded", value=show(late))
-            yield verdict(RULE.id, "train_loss", "critical", says, c, [next(i for i, v in enumerate(y) if v > ABSURD), -1], cls="divergence-lr-too-high")
+            yield verdict(
+                RULE.id,
+                "train_loss",
+                "critical",
+                says,
+                c,
+                [next(i for i, v in enumerate(y) if v > ABSURD), -1],
+                cls="divergence-lr-too-high",
+            )
         elif len(y) >= 2 and max(y[:20]) > 1000 * max(0.01, median(y[-max(3, len(y) // 4) :])) and max(y[:20]) > 1e4:
             i = y.index(max(y[:20]))
-            yield verdict(RULE.id, "train_loss", "warning", say("loss was {value} at step {step}", value=show(y[i]), step=c.steps[i]), c, [i, -1], cls="divergence-bad-init")
+            yield verdict(
+                RULE.id,
+                "train_loss",
+                "warning",
+                say("loss was {value} at step {step}", value=show(y[i]), step=c.steps[i]),
+                c,
+                [i, -1],
+                cls="divergence-bad-init",
+            )
     elif isinstance(summary, dict) and run.loss_counts and (c is None or not len(c)):
         value = summary.get("train_loss")
         if isinstance(value, float) and (value != value or value > ABSURD):
             line = run.facts.get("summary_line")
             step = int(run.fact("global_step") or 0)
-            seen = Signal(name="train_loss", value=value, step=step, file=run.files[0], line=line if isinstance(line, int) else 0)
-            says = say("the mean training loss of the run is {value}; the history that could say since when is not in the file", value=show(value))
-            yield Verdict(rule=RULE.id, signal="train_loss", level="critical", says=says, since_step=None, seen=(seen,), cls="divergence-lr-too-high")
+            seen = Signal(
+                name="train_loss", value=value, step=step, file=run.files[0], line=line if isinstance(line, int) else 0
+            )
+            says = say(
+                "the mean training loss of the run is {value}; the history that could say since when is not in the file",
+                value=show(value),
+            )
+            yield Verdict(
+                rule=RULE.id,
+                signal="train_loss",
+                level="critical",
+                says=says,
+                since_step=None,
+                seen=(seen,),
+                cls="divergence-lr-too-high",
+            )
 
 
 RULE = Rule(

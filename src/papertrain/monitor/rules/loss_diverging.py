@@ -30,7 +30,12 @@ def above_start(run: History, c: Curve) -> Verdict | None:
     late = y[-3:]
     if min(late) > 1.5 * base and min(late) > base + 0.5 and late[-1] > 0.5 * max(y):
         first = next(i for i in range(1, len(y)) if y[i] > 1.5 * base and min(y[i:]) > 1.25 * base)
-        says = say("loss rose from {low} to {high} since step {step} and stays there", low=show(base), high=show(late[-1]), step=c.steps[first])
+        says = say(
+            "loss rose from {low} to {high} since step {step} and stays there",
+            low=show(base),
+            high=show(late[-1]),
+            step=c.steps[first],
+        )
         return verdict(RULE.id, "train_loss", "critical", says, c, [first, first - 1, -1], cls=cause(run))
     return None
 
@@ -52,7 +57,12 @@ def above_best(run: History, c: Curve) -> Verdict | None:
     head = median(y[:3])
     if min(late) > 1.5 * head and min(late) > head + 0.5:
         first = next(i for i in range(n) if y[i] > 1.5 * head)
-        says = say("loss rose from {low} to {high} since step {step} and stays there", low=show(head), high=show(now), step=c.steps[first])
+        says = say(
+            "loss rose from {low} to {high} since step {step} and stays there",
+            low=show(head),
+            high=show(now),
+            step=c.steps[first],
+        )
         return verdict(RULE.id, "train_loss", "critical", says, c, [first, first - 1, -1], cls=cause(run))
     if best_at > n - w // 2 or rise <= error or rise <= 0:
         return None
@@ -65,10 +75,17 @@ def above_best(run: History, c: Curve) -> Verdict | None:
     exploded = now > 1.5 * max(start, best) + 0.5 and lifted
     strong = rise > 0.5 * gain and rise > 0.25 * abs(best) and rise > max(tail, 0.02) and lifted
     if exploded or strong:
-        says = say("loss rose from {low} to {high} since step {step}", low=show(best), high=show(now), step=c.steps[onset])
+        says = say(
+            "loss rose from {low} to {high} since step {step}", low=show(best), high=show(now), step=c.steps[onset]
+        )
         return verdict(RULE.id, "train_loss", "critical", says, c, [onset, best_at, -1], cls=cause(run))
     small = rise <= 0.15 * gain or rise <= 0.02 * abs(best) or rise <= 0.01
-    if small or n - onset < max(2 * w, n // 10) or (same_epoch(c, onset) and not run.single_epoch) or not lasting(m, best, rise, w):
+    if (
+        small
+        or n - onset < max(2 * w, n // 10)
+        or (same_epoch(c, onset) and not run.single_epoch)
+        or not lasting(m, best, rise, w)
+    ):
         return None
     says = say("loss creeps up since step {step}: {low} to {high}", low=show(best), high=show(now), step=c.steps[onset])
     return verdict(RULE.id, "train_loss", "warning", says, c, [onset, best_at, -1], cls=cause(run))

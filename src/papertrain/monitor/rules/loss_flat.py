@@ -48,7 +48,11 @@ def flat(run: History, c: Curve) -> Verdict | None:
     if now > start * 1.08 or min(mean(y[i : i + size]) for i in range(0, len(y) - size + 1, size)) < 0.97 * start:
         return None
     if classes:
-        says = say("loss has stood at {now} = ln {classes} since the start: the model guesses among {classes} classes", now=show(now), classes=classes)
+        says = say(
+            "loss has stood at {now} = ln {classes} since the start: the model guesses among {classes} classes",
+            now=show(now),
+            classes=classes,
+        )
     else:
         says = say("loss has not fallen since the start: {start} at first, {now} now", start=show(start), now=show(now))
     cls = "dpo-loss-stuck-at-ln2" if run.task == "dpo" else "loss-flat-optimizer-not-linked"

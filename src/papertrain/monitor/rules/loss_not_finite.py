@@ -11,7 +11,7 @@ from papertrain.core.values import Source
 from papertrain.monitor.curve import Curve
 from papertrain.monitor.history import History
 from papertrain.monitor.rules._say import seen, show, verdict
-from papertrain.monitor.verdict import Verdict
+from papertrain.monitor.verdict import State, Verdict
 
 
 def check(run: History) -> Iterator[Verdict]:
@@ -44,7 +44,15 @@ def printed(run: History, c: Curve, odd: list[int]) -> Verdict:
         says = say("loss is {value} since step {step}; every later step trains on garbage", value=value, step=step)
     else:
         says = say("loss was {value} at step {step} and is finite again", value=value, step=step)
-    return verdict(RULE.id, "train_loss", "critical" if lasting else "warning", says, c, [first, first - 1, n - 1], cls="nan-lr-too-high" if first > 0 else "nan-all-labels-masked")
+    return verdict(
+        RULE.id,
+        "train_loss",
+        "critical" if lasting else "warning",
+        says,
+        c,
+        [first, first - 1, n - 1],
+        cls="nan-lr-too-high" if first > 0 else "nan-all-labels-masked",
+    )
 
 
 def hidden(run: History, c: Curve) -> Verdict:
@@ -53,15 +61,25 @@ def hidden(run: History, c: Curve) -> Verdict:
     norm = run.one("grad_norm")
     evidence = seen(c, [first, first - 1, len(c) - 1])
     step = c.steps[first]
-    bad = [i for i, s in enumerate(norm.steps) if s >= step and not isfinite(norm.values[i])] if norm is not None else []
+    bad = (
+        [i for i, s in enumerate(norm.steps) if s >= step and not isfinite(norm.values[i])] if norm is not None else []
+    )
     if norm is not None and bad:
-        says = say("0.0 printed since step {step} while grad_norm is nan: the Trainer hides a NaN loss as 0.0", step=step)
+        says = say(
+            "0.0 printed since step {step} while grad_norm is nan: the Trainer hides a NaN loss as 0.0", step=step
+        )
         evidence += seen(norm, bad[:1])
     elif first <= 1:
-        says = say("loss is exactly 0.0 from the first row on: every label is masked, or NaN is hidden as 0.0", step=step)
+        says = say(
+            "loss is exactly 0.0 from the first row on: every label is masked, or NaN is hidden as 0.0", step=step
+        )
     else:
-        says = say("loss fell from {before} to exactly 0.0 at step {step} and stays there: NaN hidden as 0.0", before=show(c.values[first - 1]), step=step)
-    level = "critical" if len(run.hidden) >= 2 or first == len(c) - 1 else "warning"
+        says = say(
+            "loss fell from {before} to exactly 0.0 at step {step} and stays there: NaN hidden as 0.0",
+            before=show(c.values[first - 1]),
+            step=step,
+        )
+    level: State = "critical" if len(run.hidden) >= 2 or first == len(c) - 1 else "warning"
     return Verdict(rule=RULE.id, signal="train_loss", level=level, says=says, since_step=step, seen=evidence,
                    cls="loss-zero-all-labels-masked" if first <= 1 else "loss-zero-fp16")  # fmt: skip
 
@@ -77,7 +95,10 @@ RULE = Rule(
     known_problems="The Hugging Face Trainer replaces a NaN loss by its running mean, so that a wholly NaN window prints 0.0; "
     "Megatron-LM leaves the `lm loss` field out. A loss that falls to 0.0 slowly, with a finite gradient norm, is rounding. "
     "In GRPO and PPO a loss of 0.0 is ordinary.",
-    source=Source(kind="code", ref="huggingface/transformers src/transformers/trainer.py: logging_nan_inf_filter; NVIDIA/Megatron-LM megatron/training/training.py: training_log"),
+    source=Source(
+        kind="code",
+        ref="huggingface/transformers src/transformers/trainer.py: logging_nan_inf_filter; NVIDIA/Megatron-LM megatron/training/training.py: training_log",
+    ),
     status="stable",
     fires="step=40 loss=2.31\nstep=41 loss=2.30\nstep=42 loss=nan\nstep=43 loss=nan",
     quiet="step=40 loss=2.31\nstep=41 loss=2.30\nstep=42 loss=2.29\nstep=43 loss=2.30",

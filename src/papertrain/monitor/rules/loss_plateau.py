@@ -33,7 +33,11 @@ def check(run: History) -> Iterator[Verdict]:
     improvement, error = proved(part)
     level = abs(mean(part))
     if improvement < 0.002 * level and improvement + 2 * error < 0.005 * level:
-        says = say("loss has stood at {level} since step {step}: an improvement of more than 0.5 % is excluded", level=show(mean(part)), step=c.steps[begin])
+        says = say(
+            "loss has stood at {level} since step {step}: an improvement of more than 0.5 % is excluded",
+            level=show(mean(part)),
+            step=c.steps[begin],
+        )
         if mean(part) >= 0.98 * start and run.from_scratch(c):
             return
         yield verdict(RULE.id, "train_loss", "warning", says, c, [begin, end - 1], cls="underfitting")
@@ -89,6 +93,10 @@ RULE = Rule(
     "cannot show small gains. Where the data cannot exclude an improvement, nothing is said.",
     source=PROPOSAL,
     status="stable",
-    fires="\n".join(f"step={i} loss={1.2 + max(0, 60 - i) * 0.02 + 0.0002 * (i * 37 % 101 - 50):.4f}" for i in range(1, 301)),
-    quiet="\n".join(f"step={i} loss={1.0 + 3 / (1 + i / 20) + 0.0002 * (i * 37 % 101 - 50):.4f}" for i in range(1, 301)),
+    fires="\n".join(
+        f"step={i} loss={1.2 + max(0, 60 - i) * 0.02 + 0.0002 * (i * 37 % 101 - 50):.4f}" for i in range(1, 301)
+    ),
+    quiet="\n".join(
+        f"step={i} loss={1.0 + 3 / (1 + i / 20) + 0.0002 * (i * 37 % 101 - 50):.4f}" for i in range(1, 301)
+    ),
 )

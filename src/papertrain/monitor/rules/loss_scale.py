@@ -8,7 +8,7 @@ from papertrain.core.findings import Rule, Signal
 from papertrain.core.texts import say
 from papertrain.monitor.history import History
 from papertrain.monitor.rules._say import PROPOSAL, show, verdict
-from papertrain.monitor.verdict import Verdict
+from papertrain.monitor.verdict import State, Verdict
 
 
 def check(run: History) -> Iterator[Verdict]:
@@ -27,12 +27,22 @@ def scale(run: History) -> Iterator[Verdict]:
     best: tuple[float, int, int] = (1.0, 0, 0)
     for i in range(start, len(c)):
         for j in range(i + 1, min(i + 21, len(c))):
-            if c.values[j] > 0 and (ratio := c.values[i] / c.values[j]) >= best[0] > 0 and (ratio > best[0] or best[1] < i < best[2]):
+            if (
+                c.values[j] > 0
+                and (ratio := c.values[i] / c.values[j]) >= best[0] > 0
+                and (ratio > best[0] or best[1] < i < best[2])
+            ):
                 best = (ratio, i, j)
     ratio, i, j = best
     if ratio >= 8:
-        level = "critical" if ratio >= 32 and j - i <= 20 else "warning"
-        says = say("loss scale fell from {high} to {low} within {n} rows from step {step}", high=show(c.values[i]), low=show(c.values[j]), n=j - i, step=c.steps[i + 1])
+        level: State = "critical" if ratio >= 32 and j - i <= 20 else "warning"
+        says = say(
+            "loss scale fell from {high} to {low} within {n} rows from step {step}",
+            high=show(c.values[i]),
+            low=show(c.values[j]),
+            n=j - i,
+            step=c.steps[i + 1],
+        )
         yield verdict(RULE.id, "loss_scale", level, says, c, [i + 1, i, j], cls="fp16-loss-scale-minimum")
 
 
@@ -48,8 +58,18 @@ def skipped(run: History) -> Iterator[Verdict]:
         return
     share = (c.values[-1] - c.values[recent]) / steps
     if share > 0.05:
-        says = say("{percent:.0f} % of the last {n} steps were skipped because of overflow", percent=100 * share, n=steps)
-        yield verdict(RULE.id, "loss_scale", "critical" if share > 0.25 else "warning", says, c, [recent, -1], cls="fp16-loss-scale-minimum")
+        says = say(
+            "{percent:.0f} % of the last {n} steps were skipped because of overflow", percent=100 * share, n=steps
+        )
+        yield verdict(
+            RULE.id,
+            "loss_scale",
+            "critical" if share > 0.25 else "warning",
+            says,
+            c,
+            [recent, -1],
+            cls="fp16-loss-scale-minimum",
+        )
 
 
 def minimum(run: History) -> Iterator[Verdict]:
@@ -75,6 +95,10 @@ RULE = Rule(
     known_problems="A healthy fp16 run skips one pair of steps each time the scale doubles (1.9 % in a run with a growth window of 100). Every rank "
     "prints its overflow: they are counted once a step.",
     source=PROPOSAL,
-    fires="\n".join(f"step={i} loss={2.9 - 0.01 * i:.2f} loss_scale={65536 / 2 ** max(0, i - 30):g}" for i in range(1, 41)),
-    quiet="\n".join(f"step={i} loss={2.9 - 0.01 * i:.2f} loss_scale={65536 / (2 if i % 15 == 0 else 1):g}" for i in range(1, 41)),
+    fires="\n".join(
+        f"step={i} loss={2.9 - 0.01 * i:.2f} loss_scale={65536 / 2 ** max(0, i - 30):g}" for i in range(1, 41)
+    ),
+    quiet="\n".join(
+        f"step={i} loss={2.9 - 0.01 * i:.2f} loss_scale={65536 / (2 if i % 15 == 0 else 1):g}" for i in range(1, 41)
+    ),
 )

@@ -85,14 +85,24 @@ def judge(run: History, c: Curve, i: int, j: int, level: float, open_end: bool) 
     lasts = length >= 3 or (length >= 2 and supported(run, step))
     cls = "loss-spike-bad-batch"
     if high and (lasts or (open_end and length >= 2)):
-        says = say("loss jumped from {low} to {high} at step {step}", low=show(level), high=show(peak), step=c.steps[peak_at])
+        says = say(
+            "loss jumped from {low} to {high} at step {step}", low=show(level), high=show(peak), step=c.steps[peak_at]
+        )
         return verdict(RULE.id, "train_loss", "critical", says, c, [i, i - 1, peak_at, min(j, len(c) - 1)], cls=cls)
     if open_end and high:
-        says = say("the last value, {high} at step {step}, is far above {low}", low=show(level), high=show(peak), step=step)
+        says = say(
+            "the last value, {high} at step {step}, is far above {low}", low=show(level), high=show(peak), step=step
+        )
         return verdict(RULE.id, "train_loss", "warning", says, c, [i, i - 1], cls=cls)
     late = sorted(y[i:j])[len(y[i:j]) // 4]
     if length >= 3 and late > 1.3 * level and late > level + 0.1 and peak > level + 0.3:
-        says = say("loss stood at {high} instead of {low} for {n} points from step {step}", low=show(level), high=show(peak), n=length, step=step)
+        says = say(
+            "loss stood at {high} instead of {low} for {n} points from step {step}",
+            low=show(level),
+            high=show(peak),
+            n=length,
+            step=step,
+        )
         return verdict(RULE.id, "train_loss", "warning", says, c, [i, i - 1, peak_at, min(j, len(c) - 1)], cls=cls)
     return None
 

@@ -28,8 +28,15 @@ def check(run: History) -> Iterator[Verdict]:
     if learned and not worst:
         return
     strong = len(c) >= 4 and run.far_enough(0.25)
-    says = say("{name} is {value} at all {n} evaluations: labels, class count or metric are probably wrong", name=c.raw, value=show(c.values[0]), n=len(c))
-    yield verdict(RULE.id, "eval_loss", "critical" if strong else "warning", says, c, [0, -1], cls="low-score-data-loading")
+    says = say(
+        "{name} is {value} at all {n} evaluations: labels, class count or metric are probably wrong",
+        name=c.raw,
+        value=show(c.values[0]),
+        n=len(c),
+    )
+    yield verdict(
+        RULE.id, "eval_loss", "critical" if strong else "warning", says, c, [0, -1], cls="low-score-data-loading"
+    )
 
 
 def improving(run: History) -> bool:
@@ -53,5 +60,8 @@ RULE = Rule(
     known_problems="A metric that is easy from the start and stays at its best is not meant.",
     source=PROPOSAL,
     fires="\n".join(f"step={i}00 loss=1.39 eval_loss=1.39 eval_accuracy=0.2409" for i in range(1, 9)),
-    quiet="\n".join(f"step={i}00 loss={1.4 - 0.1 * i:.2f} eval_loss={1.4 - 0.09 * i:.2f} eval_accuracy={0.24 + 0.05 * i:.2f}" for i in range(1, 9)),
+    quiet="\n".join(
+        f"step={i}00 loss={1.4 - 0.1 * i:.2f} eval_loss={1.4 - 0.09 * i:.2f} eval_accuracy={0.24 + 0.05 * i:.2f}"
+        for i in range(1, 9)
+    ),
 )

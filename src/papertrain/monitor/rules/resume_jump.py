@@ -23,8 +23,12 @@ def check(run: History) -> Iterator[Verdict]:
         before, after = c.values[i - 8 : i], c.values[i : i + 8]
         low, high = median(before), median(after)
         if high > 1.3 * low + 0.1 and high - low > 4 * sigma(before) and min(after) > low:
-            says = say("loss is {high} after the resume at step {step}, {low} before", high=show(high), step=s, low=show(low))
-            yield verdict(RULE.id, "train_loss", "warning", says, c, [i, i - 1, i + 7], cls="resume-loss-spike-optimizer-state")
+            says = say(
+                "loss is {high} after the resume at step {step}, {low} before", high=show(high), step=s, low=show(low)
+            )
+            yield verdict(
+                RULE.id, "train_loss", "warning", says, c, [i, i - 1, i + 7], cls="resume-loss-spike-optimizer-state"
+            )
             return
 
 
@@ -37,6 +41,10 @@ RULE = Rule(
     why="Optimizer state, schedule or order of the data were not restored.",
     known_problems="Only resumes that write into the same log, with steps that go back, are seen.",
     source=PROPOSAL,
-    fires="\n".join(f"step={i} loss={2 - 0.01 * i:.3f}" for i in range(1, 61)) + "\n" + "\n".join(f"step={i} loss={2.9 - 0.01 * i:.3f}" for i in range(50, 70)),
-    quiet="\n".join(f"step={i} loss={2 - 0.01 * i:.3f}" for i in range(1, 61)) + "\n" + "\n".join(f"step={i} loss={2 - 0.01 * i:.3f}" for i in range(50, 70)),
+    fires="\n".join(f"step={i} loss={2 - 0.01 * i:.3f}" for i in range(1, 61))
+    + "\n"
+    + "\n".join(f"step={i} loss={2.9 - 0.01 * i:.3f}" for i in range(50, 70)),
+    quiet="\n".join(f"step={i} loss={2 - 0.01 * i:.3f}" for i in range(1, 61))
+    + "\n"
+    + "\n".join(f"step={i} loss={2 - 0.01 * i:.3f}" for i in range(50, 70)),
 )

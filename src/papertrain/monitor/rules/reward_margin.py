@@ -22,15 +22,27 @@ def check(run: History) -> Iterator[Verdict]:
     if margin is not None and len(margin) >= 2 * POINTS:
         y = margin.values
         if margin.steps[-1] > run.warm_until and run.far_enough(0.1) and max(y[-POINTS:]) < 0:
-            says = say("the margin has been negative for {n} rows, {value} at step {step}: rejected answers are preferred", n=POINTS, value=show(y[-1]), step=margin.steps[-1])
+            says = say(
+                "the margin has been negative for {n} rows, {value} at step {step}: rejected answers are preferred",
+                n=POINTS,
+                value=show(y[-1]),
+                step=margin.steps[-1],
+            )
             yield verdict(RULE.id, "reward_margin", "critical", says, margin, [-POINTS, -1], cls="dpo-lr-too-high")
             return
         if all(v == 0 for v in y[1:]):
             says = say("margins are exactly 0 after the first step: policy and reference never differ")
             yield verdict(RULE.id, "reward_margin", "critical", says, margin, [1, -1], cls="dpo-loss-stuck-at-ln2")
             return
-    accuracy = finite(run.one("reward_accuracy")) or finite(next((c for c in run.every("metric_plain") if c.raw == "accuracy"), None))
-    if accuracy is not None and len(accuracy) >= 3 * POINTS and accuracy.steps[-1] > run.warm_until and run.far_enough(0.25):
+    accuracy = finite(run.one("reward_accuracy")) or finite(
+        next((c for c in run.every("metric_plain") if c.raw == "accuracy"), None)
+    )
+    if (
+        accuracy is not None
+        and len(accuracy) >= 3 * POINTS
+        and accuracy.steps[-1] > run.warm_until
+        and run.far_enough(0.25)
+    ):
         late = accuracy.values[-max(POINTS, len(accuracy) // 5) :]
         if mean(late) < 0.55 and median(late) < 0.6:
             says = say("preference accuracy is {value}: no better than guessing", value=show(mean(late)))
@@ -38,8 +50,14 @@ def check(run: History) -> Iterator[Verdict]:
     chosen = finite(run.one("reward_chosen"))
     if chosen is not None and margin is not None and len(chosen) >= 4 * POINTS:
         late = chosen.values[-POINTS:]
-        if mean(late) < -20 and mean(late) < 3 * mean(chosen.values[: 2 * POINTS]) and late[-1] <= min(chosen.values[:-POINTS], default=0):
-            says = say("rewards of the chosen answers fall to {value}: both answers are pushed down", value=show(mean(late)))
+        if (
+            mean(late) < -20
+            and mean(late) < 3 * mean(chosen.values[: 2 * POINTS])
+            and late[-1] <= min(chosen.values[:-POINTS], default=0)
+        ):
+            says = say(
+                "rewards of the chosen answers fall to {value}: both answers are pushed down", value=show(mean(late))
+            )
             yield verdict(RULE.id, "reward_margin", "warning", says, chosen, [-POINTS, -1], cls="dpo-lr-too-high")
 
 
@@ -57,6 +75,12 @@ RULE = Rule(
     why="The model learns to prefer the rejected answers, or nothing.",
     known_problems="Loss ln 2, margin 0 and accuracy 0.5 are where such training begins.",
     source=PROPOSAL,
-    fires="\n".join(f"{{'loss': 0.75, 'rewards/margins': {-0.02 * i:.3f}, 'rewards/accuracies': 0.4, 'epoch': {i / 100}}}" for i in range(1, 61)),
-    quiet="\n".join(f"{{'loss': {0.693 - 0.004 * i:.4f}, 'rewards/margins': {0.02 * i:.3f}, 'rewards/accuracies': {min(0.9, 0.5 + 0.01 * i):.2f}, 'epoch': {i / 100}}}" for i in range(1, 61)),
+    fires="\n".join(
+        f"{{'loss': 0.75, 'rewards/margins': {-0.02 * i:.3f}, 'rewards/accuracies': 0.4, 'epoch': {i / 100}}}"
+        for i in range(1, 61)
+    ),
+    quiet="\n".join(
+        f"{{'loss': {0.693 - 0.004 * i:.4f}, 'rewards/margins': {0.02 * i:.3f}, 'rewards/accuracies': {min(0.9, 0.5 + 0.01 * i):.2f}, 'epoch': {i / 100}}}"
+        for i in range(1, 61)
+    ),
 )

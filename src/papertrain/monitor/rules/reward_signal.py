@@ -24,10 +24,26 @@ def check(run: History) -> Iterator[Verdict]:
         f = zero.finite()
         late = f.values[-POINTS:]
         if min(late) >= 1.0:
-            yield verdict(RULE.id, "reward_margin", "critical", say("no group has a difference in reward at the last {n} rows: nothing is learned", n=POINTS), f, [-POINTS, -1], cls="grpo-zero-advantage")
+            yield verdict(
+                RULE.id,
+                "reward_margin",
+                "critical",
+                say("no group has a difference in reward at the last {n} rows: nothing is learned", n=POINTS),
+                f,
+                [-POINTS, -1],
+                cls="grpo-zero-advantage",
+            )
             return
         if mean(late) > 0.8 and median(late) > 0.8:
-            yield verdict(RULE.id, "reward_margin", "warning", say("{percent:.0f} % of the groups have no difference in reward", percent=100 * mean(late)), f, [-POINTS, -1], cls="grpo-zero-advantage")
+            yield verdict(
+                RULE.id,
+                "reward_margin",
+                "warning",
+                say("{percent:.0f} % of the groups have no difference in reward", percent=100 * mean(late)),
+                f,
+                [-POINTS, -1],
+                cls="grpo-zero-advantage",
+            )
             return
     reward = run.one("reward")
     if reward is None or len(reward.finite()) < POINTS:
@@ -36,7 +52,15 @@ def check(run: History) -> Iterator[Verdict]:
     spread = run.one("reward_std")
     still = spread is None or all(v == 0 for v in spread.values[-POINTS:])
     if len(set(r.values)) == 1 and still and run.task == "grpo":
-        yield verdict(RULE.id, "reward_margin", "critical", say("reward is {value} at every row", value=show(r.values[0])), r, [0, -1], cls="grpo-zero-advantage")
+        yield verdict(
+            RULE.id,
+            "reward_margin",
+            "critical",
+            say("reward is {value} at every row", value=show(r.values[0])),
+            r,
+            [0, -1],
+            cls="grpo-zero-advantage",
+        )
         return
     found = collapse(r)
     if found:
@@ -56,7 +80,9 @@ def collapse(r: Curve) -> Verdict | None:
     if best - start > error and start - now > error and best - now > 0.5 * abs(best):
         at = means.index(best) * max(1, w // 2)
         says = say("reward fell from {best} to {now}, below where it began", best=show(best), now=show(now))
-        return verdict(RULE.id, "reward_margin", "critical", says, r, [min(n - 1, at + w), -1], cls="divergence-lr-too-high")
+        return verdict(
+            RULE.id, "reward_margin", "critical", says, r, [min(n - 1, at + w), -1], cls="divergence-lr-too-high"
+        )
     return None
 
 
@@ -70,6 +96,12 @@ RULE = Rule(
     why="The advantage of a group without differences is zero: the step changes nothing.",
     known_problems="Rewards are noisy: a fall inside the noise is not reported.",
     source=Source(kind="code", ref="axolotl-ai-cloud/axolotl docs: training stability, table of GRPO signals"),
-    fires="\n".join(f"{{'loss': 0.0, 'reward': 0.0, 'reward_std': 0.0, 'frac_reward_zero_std': 1.0, 'epoch': {i / 100}}}" for i in range(1, 41)),
-    quiet="\n".join(f"{{'loss': 0.0, 'reward': {0.2 + 0.005 * i:.3f}, 'reward_std': 0.2, 'frac_reward_zero_std': 0.3, 'epoch': {i / 100}}}" for i in range(1, 41)),
+    fires="\n".join(
+        f"{{'loss': 0.0, 'reward': 0.0, 'reward_std': 0.0, 'frac_reward_zero_std': 1.0, 'epoch': {i / 100}}}"
+        for i in range(1, 41)
+    ),
+    quiet="\n".join(
+        f"{{'loss': 0.0, 'reward': {0.2 + 0.005 * i:.3f}, 'reward_std': 0.2, 'frac_reward_zero_std': 0.3, 'epoch': {i / 100}}}"
+        for i in range(1, 41)
+    ),
 )

@@ -26,11 +26,19 @@ def check(run: History) -> Iterator[Verdict]:
     logged, steps = run.fact("max_steps"), plan.total_steps.value
     loss = run.raw_loss
     if logged and steps and abs(logged - steps) > max(2, 0.02 * steps) and loss is not None and len(loss):
-        says = say("the run has {logged:,.0f} steps; the plan says {planned:,}: batch, data or epochs differ", logged=logged, planned=steps)
+        says = say(
+            "the run has {logged:,.0f} steps; the plan says {planned:,}: batch, data or epochs differ",
+            logged=logged,
+            planned=steps,
+        )
         yield verdict(RULE.id, "learning_rate", "warning", says, loss, [-1], cls="batch-not-divisible-by-world")
     batch = run.one("batch")
     if batch is not None and len(batch) and batch.values[-1] != plan.global_batch_size.value:
-        says = say("global batch is {logged:.0f}; the plan says {planned}", logged=batch.values[-1], planned=plan.global_batch_size.value)
+        says = say(
+            "global batch is {logged:.0f}; the plan says {planned}",
+            logged=batch.values[-1],
+            planned=plan.global_batch_size.value,
+        )
         yield verdict(RULE.id, "throughput", "warning", says, batch, [-1], cls="deepspeed-batch-size-mismatch")
 
 

@@ -10,7 +10,7 @@ from papertrain.monitor.curve import Curve
 from papertrain.monitor.history import History
 from papertrain.monitor.rules._say import PROPOSAL, show, verdict
 from papertrain.monitor.stats import median, quantile
-from papertrain.monitor.verdict import Verdict
+from papertrain.monitor.verdict import State, Verdict
 
 POINTS = 20
 
@@ -44,12 +44,18 @@ def check(run: History) -> Iterator[Verdict]:
     now = median(late)
     name = "throughput"
     if len(y) < 3 * POINTS or quantile(late, 0.9) >= 0.85 * usual or quantile(first, 0.1) < 0.6 * usual:
-        yield Verdict(rule=RULE.id, signal=name, level="normal", says=say("steady: {now} ({name})", now=show(median(y[-POINTS:])), name=c.raw), seen=(c.at(len(c) - 1),))
+        yield Verdict(
+            rule=RULE.id,
+            signal=name,
+            level="normal",
+            says=say("steady: {now} ({name})", now=show(median(y[-POINTS:])), name=c.raw),
+            seen=(c.at(len(c) - 1),),
+        )
         return
     begin = next(i for i in range(len(y)) if all(v < 0.9 * usual for v in y[i : i + POINTS]))
     says = say("{percent:.0f} % of the usual speed since step {step}", percent=100 * now / usual, step=c.steps[begin])
-    level = "critical" if now < 0.5 * usual else "warning" if now < 0.8 * usual else "normal"
-    yield verdict(RULE.id, name, level, says, c, [begin, begin - 1, -1], cls="throughput-straggler-gpu")  # type: ignore[arg-type]
+    level: State = "critical" if now < 0.5 * usual else "warning" if now < 0.8 * usual else "normal"
+    yield verdict(RULE.id, name, level, says, c, [begin, begin - 1, -1], cls="throughput-straggler-gpu")
 
 
 RULE = Rule(
@@ -63,6 +69,12 @@ RULE = Rule(
     known_problems="Longer sequences or larger batches later in a run look the same. Rows with evaluation, checkpoint or compilation in them are outliers, "
     "which a median ignores.",
     source=PROPOSAL,
-    fires="\n".join(f"step={i} loss={2 - 0.005 * i:.3f} tokens_per_second={(1200 if i < 90 else 400) + i % 7}" for i in range(1, 131)),
-    quiet="\n".join(f"step={i} loss={2 - 0.005 * i:.3f} tokens_per_second={(300 if i % 25 == 0 else 1200) + i % 7}" for i in range(1, 131)),
+    fires="\n".join(
+        f"step={i} loss={2 - 0.005 * i:.3f} tokens_per_second={(1200 if i < 90 else 400) + i % 7}"
+        for i in range(1, 131)
+    ),
+    quiet="\n".join(
+        f"step={i} loss={2 - 0.005 * i:.3f} tokens_per_second={(300 if i % 25 == 0 else 1200) + i % 7}"
+        for i in range(1, 131)
+    ),
 )

@@ -22,9 +22,22 @@ def check(run: History) -> Iterator[Verdict]:
     best = max(range(w - 1, len(c)), key=m.__getitem__)
     late = c.values[-w:]
     if c.steps[-1] > run.warm_until and run.far_enough(0.25) and max(late) < 0.05:
-        yield verdict(RULE.id, "token_accuracy", "warning", say("token accuracy is {value}: near nothing", value=show(m[-1])), c, [-1], cls="low-score-wrong-template")
+        yield verdict(
+            RULE.id,
+            "token_accuracy",
+            "warning",
+            say("token accuracy is {value}: near nothing", value=show(m[-1])),
+            c,
+            [-1],
+            cls="low-score-wrong-template",
+        )
     elif m[best] - m[-1] > 0.05 and max(late) < m[best]:
-        says = say("token accuracy fell from {best} to {now} since step {step}", best=show(m[best]), now=show(m[-1]), step=c.steps[best])
+        says = say(
+            "token accuracy fell from {best} to {now} since step {step}",
+            best=show(m[best]),
+            now=show(m[-1]),
+            step=c.steps[best],
+        )
         yield verdict(RULE.id, "token_accuracy", "warning", says, c, [best, -1], cls="divergence-lr-too-high")
 
 
@@ -37,6 +50,11 @@ RULE = Rule(
     why="It moves against the loss in a healthy run; when both fall, masking or packing has changed.",
     known_problems="A different mixture of data later in the run changes it too.",
     source=PROPOSAL,
-    fires="\n".join(f"step={i} loss={2 - 0.005 * i:.3f} mean_token_accuracy={0.6 - (0.003 * (i - 60) if i > 60 else 0):.3f}" for i in range(1, 121)),
-    quiet="\n".join(f"step={i} loss={2 - 0.005 * i:.3f} mean_token_accuracy={0.5 + 0.002 * i:.3f}" for i in range(1, 121)),
+    fires="\n".join(
+        f"step={i} loss={2 - 0.005 * i:.3f} mean_token_accuracy={0.6 - (0.003 * (i - 60) if i > 60 else 0):.3f}"
+        for i in range(1, 121)
+    ),
+    quiet="\n".join(
+        f"step={i} loss={2 - 0.005 * i:.3f} mean_token_accuracy={0.5 + 0.002 * i:.3f}" for i in range(1, 121)
+    ),
 )

@@ -1,0 +1,157 @@
+"""`watch` as a user meets it."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from papertrain.core.errors import PapertrainError
+from papertrain.verbs.watch import watch
+
+LOGS = Path(__file__).resolve().parents[1] / "logs"
+
+
+def rows(n: int = 120, bad: int | None = None, total: int | None = None) -> list[dict]:
+    out = []
+    for i in range(1, n + 1):
+        nan = bad is not None and i >= bad
+        out.append({"current_steps": i * 10, "total_steps": (total or n) * 10, "loss": 0.0 if nan else 0.8 + 1.5 * math.exp(-i / 30), "lr": 2e-5 * (1 - i / (n + 1)),
+                    "grad_norm": math.nan if nan else 1.0, "epoch": 3 * i / n})  # fmt: skip
+    return out
+
+
+def write(path: Path, log: list[dict]) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(json.dumps(r) + "\n" for r in log))
+    return path
+
+
+def test_a_hidden_nan_is_critical_with_its_step_its_line_and_the_next_command(tmp_path):
+    log = write(tmp_path / "run" / "trainer_log.jsonl", rows(bad=80))
+    for step in (500, 1000):
+        (tmp_path / "run" / f"checkpoint-{step}").mkdir()
+    report = watch([tmp_path / "run"])
+    assert report.exit_code() == 1
+    assert "0.0 printed since step 800 while grad_norm is nan" in report.result
+    assert "trainer_log.jsonl:80" in report.body
+    assert "checkpoint-500 is from before it" in report.explanation
+    assert report.action == f"papertrain diagnose {log.parent}"
+    loss = next(s for s in report.data["signals"] if s["name"] == "train_loss")
+    assert (loss["level"], loss["since_step"], loss["evidence"][0]["line"]) == ("critical", 800, 80)
+
+
+def test_the_json_has_no_nan_in_it(tmp_path):
+    data = watch([write(tmp_path / "t.jsonl", [dict(r, loss=math.nan) for r in rows(30)])]).data
+    text = json.dumps(data, allow_nan=False)
+    assert '"printed": "nan"' in text
+
+
+def test_a_healthy_run_exits_with_0_and_keys_of_the_contract(tmp_path):
+    report = watch([write(tmp_path / "t.jsonl", rows())])
+    assert report.exit_code() == 0 and report.data["level"] == "normal"
+    assert {"level", "signals", "steps", "last_step", "format", "skipped_lines"} <= set(report.data)
+    assert [s["name"] for s in report.data["signals"]] == [
+        "train_loss", "eval_loss", "learning_rate", "gpu_utilization", "grad_norm", "loss_scale", "throughput", "gpu_memory",
+        "token_accuracy", "reward_margin", "kl", "entropy", "checkpoint", "heartbeat",
+    ]  # fmt: skip
+
+
+def test_every_line_of_the_text_fits_into_a_hundred_columns(tmp_path):
+    report = watch([write(tmp_path / "t.jsonl", rows(bad=80))])
+    assert max(map(len, report.body.splitlines())) <= 100
+
+
+def test_of_several_runs_the_worst_comes_first(tmp_path):
+    write(tmp_path / "fine" / "trainer_log.jsonl", rows())
+    write(tmp_path / "broken" / "trainer_log.jsonl", rows(bad=60))
+    report = watch([tmp_path])
+    assert [r["run"] for r in report.data["runs"]] == ["broken", "fine"]
+    assert report.data["level"] == "critical" and "broken" in report.result
+
+
+def test_damaged_lines_are_counted_and_said(tmp_path):
+    path = write(tmp_path / "t.jsonl", rows())
+    path.write_text(path.read_text().replace('"total_steps": 1200, "loss"', '"total_st', 2))
+    report = watch([path])
+    assert report.data["skipped_lines"] == 2 and report.data["level"] == "normal"
+    assert any("2 damaged lines" in w for w in report.warnings)
+
+
+@pytest.mark.parametrize("name", ["nowhere", "empty.log", "binary", "fifo", "loop"])
+def test_what_is_no_log_is_one_line_and_never_a_hang(tmp_path, name):
+    path = tmp_path / name
+    if name == "empty.log":
+        path.write_bytes(b"")
+    elif name == "binary":
+        path.write_bytes(bytes(range(256)) * 40)
+    elif name == "fifo":
+        os.mkfifo(path)
+    elif name == "loop":
+        path.symlink_to(path)
+    with pytest.raises(PapertrainError) as caught:
+        watch([path])
+    assert caught.value.exit == 2 and "\n" not in caught.value.one_line()
+
+
+def test_a_crash_log_without_numbers_points_to_diagnose(tmp_path):
+    path = tmp_path / "leak.log"
+    path.write_text(
+        "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.\nnum_tokens=4096 pad_token=<pad>\n" * 3
+    )
+    with pytest.raises(PapertrainError) as caught:
+        watch([path])
+    assert caught.value.command == f"papertrain diagnose {path}"
+
+
+def test_standard_input_is_read(tmp_path):
+    text = "".join(json.dumps(r) + "\n" for r in rows(bad=60))
+    p = subprocess.run(
+        [sys.executable, "-m", "papertrain", "watch", "-", "--json"], input=text, capture_output=True, text=True
+    )
+    assert p.returncode == 1 and json.loads(p.stdout)["data"]["level"] == "critical"
+
+
+def test_the_live_view_follows_until_critical_and_tells_once(tmp_path):
+    path = write(tmp_path / "run" / "trainer_log.jsonl", rows(40, total=200))
+    told = tmp_path / "told.txt"
+    teller = tmp_path / "teller.py"
+    teller.write_text(f"import sys; open({str(told)!r}, 'a').write(sys.stdin.read() + '\\n')")
+
+    def grow() -> None:
+        for r in rows(120, bad=60, total=200)[40:]:
+            with path.open("a") as f:
+                f.write(json.dumps(r) + "\n")
+            time.sleep(0.002)
+
+    writer = threading.Thread(target=grow)
+    writer.start()
+    report = watch([tmp_path / "run"], until="critical", notify=f"{sys.executable} {teller}", interval=0.05)
+    writer.join()
+    assert report.data["level"] == "critical"
+    lines = told.read_text().splitlines()
+    assert sum("train_loss critical" in line for line in lines) == 1
+
+
+def test_live_in_a_pipe_prints_lines_without_control_codes(tmp_path):
+    path = write(tmp_path / "trainer_log.jsonl", rows(bad=60))
+    p = subprocess.run(
+        [sys.executable, "-m", "papertrain", "watch", str(path), "--live", "--interval", "0.1"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert p.returncode == 1 and "\x1b" not in p.stdout
+    assert p.stdout.startswith("critical: trainer_log.jsonl")
+
+
+def test_an_interval_of_zero_is_refused(tmp_path):
+    with pytest.raises(PapertrainError, match="interval"):
+        watch([write(tmp_path / "t.jsonl", rows())], interval=0)
