@@ -39,7 +39,8 @@ def world_of(sample: str, folder: Path) -> World:
 
         compute = parse_compute(gpu, host_ram=int(stated.pop("host_ram", 0)) or None)
     first, *others = texts
-    data = [d for name in others if name.endswith(".jsonl") for d in read_file(folder / name)]
+    beside = [name for name in others if name.endswith(".jsonl") or f"== also {name}\n" in sample]
+    data = [d for name in beside for d in read_file(folder / name)]
     from papertrain.verbs.check import _profiler
 
     return World(

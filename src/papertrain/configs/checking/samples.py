@@ -5,7 +5,7 @@
     == data/dataset_info.json
     {}
 
-The first file is the one that is checked. A line `== with gpu=1x V100-32GB transformers=4.57.6` states the surroundings.
+The first file is checked, and those headed `== also NAME` beside it. A line `== with gpu=1x V100-32GB transformers=4.57.6` states the surroundings.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def files(sample: str) -> tuple[dict[str, str], dict[str, str]]:
                 key, _, value = part.strip().partition("=")
                 stated[key.strip()] = value.strip()
         elif line.startswith("== "):
-            name = line[3:].strip()
+            name = line[3:].strip().removeprefix("also ")
             assert not PurePosixPath(name).is_absolute() and ".." not in PurePosixPath(name).parts
             current = found.setdefault(name, [])
         else:

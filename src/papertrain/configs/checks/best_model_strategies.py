@@ -69,6 +69,6 @@ RULE = Rule(
         kind="code",
         ref="transformers 5.24.0 training_args.py, __post_init__; llamafactory 0.9.5: `requires the saving steps to be a round multiple of the evaluation steps`",
     ),
-    fires="== t.yaml\nstage: sft\ntemplate: qwen\nfinetuning_type: lora\ndo_train: true\nval_size: 0.1\nload_best_model_at_end: true\neval_strategy: steps\neval_steps: 6\nsave_steps: 7\n",
-    quiet="== t.yaml\nstage: sft\ntemplate: qwen\nfinetuning_type: lora\ndo_train: true\nval_size: 0.1\nload_best_model_at_end: true\neval_strategy: steps\neval_steps: 6\nsave_steps: 12\n",
+    fires="== t.yaml\nstage: sft\ntemplate: qwen\nfinetuning_type: lora\nval_size: 0.1\nload_best_model_at_end: true\neval_strategy: steps\neval_steps: 6\nsave_steps: 7\n",
+    quiet="== t.yaml\nstage: sft\ntemplate: qwen\nfinetuning_type: lora\nval_size: 0.1\nload_best_model_at_end: true\neval_strategy: steps\neval_steps: 6\nsave_steps: 12\n",
 )

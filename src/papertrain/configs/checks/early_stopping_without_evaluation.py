@@ -51,6 +51,6 @@ RULE = Rule(
         kind="code",
         ref="transformers trainer_callback.py, EarlyStoppingCallback.on_train_begin; llamafactory 0.9.5 train/tuner.py",
     ),
-    fires="== t.yaml\nstage: sft\ntemplate: qwen\nfinetuning_type: lora\ndo_train: true\nearly_stopping_steps: 3\n",
-    quiet="== t.yaml\nstage: sft\ntemplate: qwen\nfinetuning_type: lora\ndo_train: true\nearly_stopping_steps: 3\neval_strategy: steps\nval_size: 0.1\nload_best_model_at_end: true\nmetric_for_best_model: eval_loss\n",
+    fires="== t.yaml\nstage: sft\ntemplate: qwen\nfinetuning_type: lora\nearly_stopping_steps: 3\n",
+    quiet="== t.yaml\nstage: sft\ntemplate: qwen\nfinetuning_type: lora\nearly_stopping_steps: 3\neval_strategy: steps\nval_size: 0.1\nload_best_model_at_end: true\nmetric_for_best_model: eval_loss\n",
 )

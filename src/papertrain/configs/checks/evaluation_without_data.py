@@ -42,6 +42,6 @@ RULE = Rule(
     source=Source(
         kind="measured", ref="llamafactory 0.9.5 get_train_args: do_eval with val_size 0 and no eval_dataset raises"
     ),
-    fires="== t.yaml\nstage: sft\ntemplate: qwen\nfinetuning_type: lora\ndo_train: true\neval_strategy: steps\n",
-    quiet="== t.yaml\nstage: sft\ntemplate: qwen\nfinetuning_type: lora\ndo_train: true\neval_strategy: steps\nval_size: 0.1\n",
+    fires="== t.yaml\nstage: sft\ntemplate: qwen\nfinetuning_type: lora\neval_strategy: steps\n",
+    quiet="== t.yaml\nstage: sft\ntemplate: qwen\nfinetuning_type: lora\neval_strategy: steps\nval_size: 0.1\n",
 )

@@ -52,6 +52,6 @@ RULE = Rule(
         kind="code",
         ref="transformers optimization.py: the schedule's factor is step / warmup_steps until the warm-up ends",
     ),
-    fires="== t.yaml\nstage: sft\ntemplate: qwen\nfinetuning_type: lora\ndo_train: true\nmax_steps: 50\nwarmup_steps: 100\n",
-    quiet="== t.yaml\nstage: sft\ntemplate: qwen\nfinetuning_type: lora\ndo_train: true\nmax_steps: 500\nwarmup_steps: 15\n",
+    fires="== t.yaml\nstage: sft\ntemplate: qwen\nfinetuning_type: lora\nmax_steps: 50\nwarmup_steps: 100\n",
+    quiet="== t.yaml\nstage: sft\ntemplate: qwen\nfinetuning_type: lora\nmax_steps: 500\nwarmup_steps: 15\n",
 )
