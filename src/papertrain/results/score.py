@@ -100,7 +100,7 @@ def measure(
                 f"no metric {missing[0]!r} from these columns{why}",
                 code="no-metric",
                 file=items.file,
-                nearest=nearest(missing[0], [*found, *TEXT_EXTRA]),
+                nearest=nearest(missing[0], [*found, *TEXT_EXTRA, "em", "token_f1"]),
             )
         lower = {k.lower(): v for k, v in found.items()}
         return [lower[w.lower()] for w in wanted or ()]
