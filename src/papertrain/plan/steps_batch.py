@@ -100,9 +100,12 @@ def global_batch_size(task: str, method: str, sequences: int | None, epochs: flo
         else:
             why += f"; {least} is the least of practice ({least}-{most})"
         if seen / value < batches.get("steps_least"):
-            while value > 1 and seen / value < batches.get("steps_least"):
+            floor = table.get("floor", 1)
+            while value > floor and seen / value < batches.get("steps_least"):
                 value //= 2
             why = f"{sequences:,} sequences × {epochs:g} epochs: cut below the usual {least} to keep {seen / value:,.0f} steps"
+            if value == floor > 1:
+                why += f" ({floor} is the least that is sensible)"
     if value % cards:
         raised = -(-value // cards) * cards
         why += f"; raised from {value} to {raised}, a multiple of {cards} cards"

@@ -233,11 +233,11 @@ def cut_share(data: DatasetProfile | None, cutoff: int) -> str:
     """`; the longest has 3,100 and is cut` where the lengths are known."""
     if data is None or data.lengths is None:
         return ""
-    longest = data.lengths.longest
+    longest = f"{data.lengths.longest:,}" + ("" if data.exact else " by the middle of the interval")
     return (
-        f"; the longest has {longest:,} and is cut"
-        if longest > cutoff
-        else f"; the longest has {longest:,}, so nothing is cut"
+        f"; the longest has {longest} and is cut"
+        if data.lengths.longest > cutoff
+        else f"; the longest has {longest}, so nothing is cut"
     )
 
 
