@@ -29,6 +29,7 @@ def report_of(
     dry_run: bool,
     samples: str,
     warnings: Sequence[str],
+    brought: set[str],
     output_format: str,
     mode: Mode,
     files: Sequence[Path],
@@ -43,7 +44,9 @@ def report_of(
 
     strangers = list(
         dict.fromkeys(
-            d.file for d in documents if d.kind in ("text", "python") and d.file not in {f.file for f in findings}
+            d.file
+            for d in documents
+            if d.kind in ("text", "python") and d.file not in brought and d.file not in {f.file for f in findings}
         )
     )
     told = list(warnings)

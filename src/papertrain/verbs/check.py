@@ -97,7 +97,7 @@ def check(
     accounts = [a for d in documents if (a := account(d, world))]
     samples = _samples(show, documents, world, model, template, seq_len) if show else ""
     return report_of(documents, [h.finding for h in found], accounts=accounts, applied=applied, world=world, diff=diff, dry_run=dry_run, samples=samples,
-                   warnings=unread, output_format=output_format, mode=mode or "quick", files=list(files), environment=environment is not None)  # fmt: skip
+                   warnings=unread, brought={str(p) for p in skipped}, output_format=output_format, mode=mode or "quick", files=list(files), environment=environment is not None)  # fmt: skip
 
 
 WHOLE_BYTES = 200 * 2**20

@@ -84,5 +84,5 @@ def _known(kind: str) -> frozenset[str]:
     name = "transformers" if kind == "trainer" else kind
     if kind == "deepspeed":
         return frozenset(framework("deepspeed").sections["top"])
-    sections = {"axolotl": ("main", "plugins")}.get(kind, ())
+    sections = {"axolotl": ("main", "plugins"), "accelerate": ("main", "sagemaker")}.get(kind, ())
     return frozenset(k for v in versions(name) for k in framework(name, v).known(*sections))

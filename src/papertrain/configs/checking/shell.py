@@ -51,10 +51,12 @@ class Command(Value, frozen=True, kw_only=True):
 
 
 _WORD = re.compile(
-    r"""(?:[^\s'"\\;&|<>()#]|\\.|'[^']*'|"(?:[^"\\]|\\.)*"|(?<=\S)\#|\$\([^()\n]*\)|\$\{[^}\n]*\})+""", re.S
+    r"""(?:[^\s'"\\;&|<>()#]|\\.|'[^']*'|"(?:[^"\\]|\\.)*"|(?<=\S)\#|\$\(\([^\n]*?\)\)|\$\([^()\n]*\)|\$\{[^}\n]*\})+""",
+    re.S,
 )
-_BREAK = re.compile(r"\n|;|&&|\|\|?|&|\(|\)")
+_BREAK = re.compile(r"\n|;;|;|&&|\|\|?|&|\(|\)")
 _ASSIGN = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)=(.*)", re.S)
+_GIVEN = re.compile(r"\$\{([A-Za-z_]\w*):?[=?]")
 _KEYWORDS = {
     "then",
     "do",
@@ -110,6 +112,8 @@ def split(text: str) -> list[list[Word]]:
             if words:
                 commands.append(words)
             words = []
+            if m[0] == ";;":
+                commands.append([Word(text=";;", start=at, end=m.end(), line=line)])
             line += m[0].count("\n")
             at = m.end()
         elif ch in " \t\r<>":
@@ -142,15 +146,13 @@ def unquote(word: str) -> str:
 
 
 def expand(value: str, env: dict[str, tuple[str, int]]) -> str:
-    """`$NAME` and `${NAME:-default}` filled in where the file says what they are."""
+    """`$NAME` and `${NAME:-default}` filled in where the file says what they are; a default may be overruled outside."""
 
     def one(m: re.Match[str]) -> str:
-        name, default = m[1] or m[2], m[3]
-        if name in env:
-            return env[name][0]
-        return default if default is not None else m[0]
+        name = m[1] or m[2]
+        return env[name][0] if name in env else m[0]
 
-    return re.sub(r"\$(?:(\w+)|\{(\w+)(?::?-([^}]*))?\})", one, value) if "$" in value else value
+    return re.sub(r"\$(?:(\w+)|\{(\w+)(?::?-[^}]*)?\})", one, value) if "$" in value else value
 
 
 def read(text: str) -> tuple[list[Command], dict[str, tuple[str, int]], set[str]]:
@@ -158,7 +160,15 @@ def read(text: str) -> tuple[list[Command], dict[str, tuple[str, int]], set[str]
     variables: dict[str, tuple[str, int]] = {}
     exported: set[str] = set()
     commands = []
+    before: tuple[dict[str, tuple[str, int]], set[str]] | None = None
     for words in split(text):
+        if words[0].text == "case":
+            before = (dict(variables), set(exported))
+        elif words[0].text == ";;":
+            # What one branch of a `case` sets is not set in the next.
+            if before is not None:
+                variables, exported = dict(before[0]), set(before[1])
+            continue
         while words and words[0].text in _KEYWORDS:
             words = words[1:]
         if not words:
@@ -171,8 +181,13 @@ def read(text: str) -> tuple[list[Command], dict[str, tuple[str, int]], set[str]
                     variables[m[1]] = (expand(m[2], variables), word.line)
                     if words[0].text == "export":
                         exported.add(m[1])
-                elif words[0].text == "export":
+                elif words[0].text == "export" and word is not words[0]:
                     exported.add(word.text)
+                    variables.setdefault(word.text, (f"${word.text}", word.line))
+            continue
+        if words[0].text == ":":
+            for m in (m for w in words[1:] if (m := _GIVEN.match(w.text))):
+                variables.setdefault(m[1], (f"${m[1]}", words[0].line))
             continue
         commands.append(_command(words, variables, exported))
     return commands, variables, exported
@@ -298,7 +313,11 @@ def _arguments(words: list[Word], variables: dict[str, tuple[str, int]]) -> tupl
             span, whole, line = (word.start + 3 + len(name), word.end), (word.start, word.end), word.line
             result: Any = expand(value, variables)
             following: list[Word] = []
-            while not eq and at + 1 < len(words) and not re.match(r"--[A-Za-z]", words[at + 1].text):
+            while (
+                not eq
+                and at + 1 < len(words)
+                and not re.match(r"--[A-Za-z]|\$[@*]|\$\{@|\$\{\w+\[", words[at + 1].text)
+            ):
                 if _ASSIGN.fullmatch(words[at + 1].text) and following:
                     break
                 following.append(words[at + 1])

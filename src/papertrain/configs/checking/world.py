@@ -67,8 +67,9 @@ class World:
         path = Path(named).expanduser()
         if path.is_absolute() or document.path is None:
             return [path]
-        folder = document.path.parent
-        return list(dict.fromkeys([path, folder / path, folder.parent / path]))
+        # Paths are written for the folder that the run starts in: beside the file, or some way above it.
+        folders = [document.path.parent, *document.path.absolute().parents[1:6]]
+        return list(dict.fromkeys([path, *(folder / path for folder in folders)]))
 
     def read(self, path: Path) -> list[ConfigDocument]:
         """The documents of a file that another one names; none where it cannot be read (its own check says why)."""

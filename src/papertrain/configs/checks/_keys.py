@@ -45,6 +45,9 @@ def keys(document: ConfigDocument, world: World) -> dict[str, Key]:
 
 
 def beside(document: ConfigDocument) -> frozenset[str]:
+    if document.kind == "trl" and document.format == "shell":
+        # `trl` hands what it does not know to `accelerate launch`.
+        return _BESIDE["trl"] | frozenset(framework("accelerate").sections["launch"])
     return _BESIDE.get(document.kind, frozenset())
 
 

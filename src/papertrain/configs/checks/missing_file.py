@@ -154,7 +154,7 @@ RULE = Rule(
     applies="llamafactory trl axolotl trainer accelerate dataset_info command slurm",
     what="A config names a file that does not exist.",
     why="The run stops when it gets there, which for a DeepSpeed file is before, and for a data set after the model is loaded.",
-    known_problems="Paths are looked for in the working folder, beside the config and one folder above it; a path for another machine looks missing.",
+    known_problems="Paths are looked for in the working folder, beside the config and in the five folders above it; a path for another machine looks missing.",
     source=Source(kind="rule", ref="a file that is opened must exist"),
     fires="== sft.yaml\nstage: sft\ntemplate: qwen\nfinetuning_type: lora\ndeepspeed: ds_z3.json\n",
     quiet='== sft.yaml\nstage: sft\ntemplate: qwen\nfinetuning_type: lora\ndeepspeed: ds_z2.json\n== ds_z2.json\n{"train_micro_batch_size_per_gpu": "auto", "zero_optimization": {"stage": 2}}\n',

@@ -104,11 +104,7 @@ class Sources:
 
     def find(self, name: str, near: str) -> tuple[str, ast.ClassDef] | None:
         folder, _, name = name.rpartition("/")
-        found = [
-            f
-            for f in self.classes.get(name, [])
-            if (f"/{folder}/" in f[0] if folder else "/v1/" not in f[0])
-        ]
+        found = [f for f in self.classes.get(name, []) if (f"/{folder}/" in f[0] if folder else "/v1/" not in f[0])]
         if not found:
             return None
         same = [f for f in found if f[0].split("/")[0] == near.split("/")[0]]
@@ -303,6 +299,9 @@ def extract(wheels: list[Path]) -> dict[str, Any]:
         sections["plugins"] = {k: v for c in sorted(args) for k, v in fields(sources, c, name).items()}
     if name == "accelerate":
         sections["fsdp_config"] = {o: ["any|null", None] for o in sorted(sources.options) if o.startswith("fsdp_")}
+        sections["launch"] = {
+            o: ["any|null", None] for o in sorted(sources.options) if re.fullmatch(r"[a-z][a-z0-9_]+", o)
+        }
         sections["deepspeed_config"] = {
             o: ["any|null", None] for o in sorted(sources.options) if re.match(r"zero|offload_|deepspeed_|gradient_", o)
         }
