@@ -122,9 +122,10 @@ class Case:
         return any(k.startswith(("reward", "rewards/", "kl", "objective/", "act_loss", "logps/")) for k in keys)
 
     @cached_property
-    def text(self) -> str:
-        """The kept text of all logs, at most some megabytes: for the few rules that read prose."""
-        return "\n".join(x.text for log in self.logs for x in log.lines[:20000])[: 4 << 20]
+    def prose(self) -> str:
+        """What a person wrote around a pasted log: short texts only, without rows and code. A program's long log has none."""
+        lines = [x.text for log in self.logs if log.scan.size < 400_000 for x in log.lines[:3000]]
+        return "\n".join(x for x in lines if "{'" not in x and ".py" not in x and len(x) < 1500)[:60_000]
 
 
 def same_curve(a: Sequence[Row], b: Sequence[Row]) -> bool:

@@ -136,6 +136,14 @@ class Rise(Value, frozen=True, kw_only=True):
 
 
 def rise(case: Case) -> Rise | None:
+    """Remembered for the case, like `spike`."""
+    if "rise" not in case.memo:
+        case.memo["rise"] = _rise(case)
+    found: Rise | None = case.memo["rise"]
+    return found
+
+
+def _rise(case: Case) -> Rise | None:
     """The largest rise of the training loss above its best smoothed level, if it is beyond the run's own noise."""
     rows, values = [r for r, _ in case.curve], [v for _, v in case.curve]
     if len(values) < 8:

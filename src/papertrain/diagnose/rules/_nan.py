@@ -132,7 +132,9 @@ def judge(case: Case, name: str, rule: Any) -> Match | None:
     nf = broken(case)
     if nf is None or case.find("loss scale already at minimum"):
         return None
-    share = weights(case, nf)
+    if "nan-weights" not in case.memo:
+        case.memo["nan-weights"] = weights(case, nf)
+    share: dict[str, float] = case.memo["nan-weights"]
     confidence = 0.97 * share[name] / sum(share.values())
     if confidence < 0.1:
         return None

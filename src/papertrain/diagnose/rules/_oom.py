@@ -105,9 +105,14 @@ def _progress(case: Case, hit: LogLine) -> int:
     for line in log.lines:
         if line.no > hit.line:
             break
-        if m := re.search(r"\b(\d+)/(\d+) \[[\d:]+<[\d:?]+,\s*[\d.?]+(?:s/it|it/s)", line.text):
+        if "it/s" not in line.text and "s/it" not in line.text:
+            continue
+        if m := _BAR.search(line.text):
             best = int(m[1]) if int(m[2]) > int(m[1]) or best else best
     return best
+
+
+_BAR = re.compile(r"\b(\d+)/(\d+) \[[\d:]+<[\d:?]+,\s*[\d.?]+(?:s/it|it/s)")
 
 
 def _size(pattern: str, text: str) -> float | None:
@@ -240,7 +245,7 @@ def weights(case: Case, oom: Oom) -> dict[str, float]:
     if case.find("allocator cache flushes"):
         out["oom-fragmentation"] += 4
     for name, pattern in PROSE.items():
-        if not oom.frames and re.search(pattern, case.text[:400_000]):
+        if not oom.frames and re.search(pattern, case.prose):
             out[name] += 6
     if oom.phase in by_phase:
         return out
@@ -263,7 +268,7 @@ def weights(case: Case, oom: Oom) -> dict[str, float]:
             out["oom-activations" if micro >= 8 else "oom-model-states"] += 2 if micro >= 8 or micro <= 1 else 0
     if re.search(
         r"(?i)after (?:upgrading|updating|the upgrade|i upgraded)|worked (?:fine )?(?:with|in|on|before)|upgraded? (?:from|to) v?\d",
-        case.text[:200_000],
+        case.prose,
     ):
         out["oom-default-checkpointing-changed"] += 8
     if case.find("Continuing training from", "Resuming training from") and oom.steps == 0:
@@ -276,7 +281,9 @@ def judge(case: Case, name: str, rule: Any) -> Match | None:
     oom = find(case)
     if oom is None:
         return None
-    share = weights(case, oom)
+    if "oom-weights" not in case.memo:
+        case.memo["oom-weights"] = weights(case, oom)
+    share: dict[str, float] = case.memo["oom-weights"]
     if not share:
         return None
     confidence = 0.97 * share.get(name, 0.0) / sum(share.values())
