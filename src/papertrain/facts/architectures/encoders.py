@@ -124,6 +124,8 @@ def deberta_v2(config: Fields) -> Parts:
     _blocks(p, "query_proj", "key_proj", "value_proj")
     if config.bool("relative_attention", default=False):
         _relative(config, p)
+    if "layer_norm" in config.text("norm_rel_ebd", default="none"):
+        p.other += 2 * p.hidden
     kernel = config.int("conv_kernel_size", default=0, low=0, high=1000)
     if kernel:
         p.other += p.hidden * p.hidden * kernel // config.int("conv_groups", default=1, high=10_000) + 3 * p.hidden
@@ -141,8 +143,6 @@ def _relative(config: Fields, p: Parts) -> None:
     reach = reach if reach >= 1 else config.int("max_position_embeddings", default=512)
     buckets = config.int("position_buckets", default=-1, low=-1)
     p.other += 2 * (buckets if buckets > 0 else reach) * p.hidden
-    if "layer_norm" in config.text("norm_rel_ebd", default="none"):
-        p.other += 2 * p.hidden
     kinds = _kinds(config)
     if not config.bool("share_att_key", default=False):
         if "c2p" in kinds:

@@ -35,8 +35,8 @@ def phi3(config: Fields) -> Parts:
 
 def glm(config: Fields) -> Parts:
     """GLM-4 9B in the form that transformers reads itself; `glm4` (0414) has two more norms in each layer."""
-    p = _start(config, head_dim=config.optional_int("head_dim"))
-    p.attention("q_proj", "k_proj", "v_proj", "o_proj", bias=config.bool("attention_bias", default=False), o_bias=False)
+    p = _start(config, head_dim=config.int("head_dim", default=128, high=100_000))
+    p.attention("q_proj", "k_proj", "v_proj", "o_proj", bias=config.bool("attention_bias", default=True), o_bias=False)
     p.linear("gate_up_proj", p.hidden, 2 * p.ffn, place="mlp")
     p.linear("down_proj", p.ffn, p.hidden, place="mlp")
     p.norms(4 if config.text("model_type") == "glm4" else 2)

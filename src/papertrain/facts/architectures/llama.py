@@ -5,13 +5,14 @@ from __future__ import annotations
 from papertrain.facts.config import Fields
 from papertrain.facts.counting import Architecture, Parts
 
-# model type → what differs from Llama. tied: the default of that family's config class, where the file is silent.
+# model type → what differs from Llama. tied, head_dim: what that family's config class fills in where the file is silent.
 _DIFFERENT: dict[str, dict[str, object]] = {
     "qwen2": {"qkv_bias": True},
-    "qwen3": {"qk_norm": "head"},
-    "gemma": {"tied": True, "activation": "gelu"},
-    "gemma2": {"tied": True, "norms": 4, "activation": "gelu"},
-    "gemma3_text": {"tied": True, "norms": 4, "qk_norm": "head", "activation": "gelu"},
+    "qwen3": {"head_dim": 128, "qk_norm": "head"},
+    "qwen3_vl_text": {"head_dim": 128, "qk_norm": "head"},
+    "gemma": {"head_dim": 256, "tied": True, "activation": "gelu"},
+    "gemma2": {"head_dim": 256, "tied": True, "norms": 4, "activation": "gelu"},
+    "gemma3_text": {"head_dim": 256, "tied": True, "norms": 4, "qk_norm": "head", "activation": "gelu"},
     "internlm": {"bias_key": "bias", "bias_default": True},
     "olmo": {"norms": 0, "final": 0},
     "olmo2": {"qk_norm": "wide"},
@@ -21,8 +22,15 @@ _DIFFERENT: dict[str, dict[str, object]] = {
     "arcee": {"gated": False},
     "apertus": {"gated": False, "qk_norm": "head", "activation": "xielu", "per_layer": 2},
     "smollm3": {"tied": True},
-    "helium": {},
-    "seed_oss": {"bias_key": "attention_bias", "bias_default": True, "o_bias_key": "attention_out_bias"},
+    "mistral": {"bias_key": "none"},
+    "ministral": {"bias_key": "none"},
+    "internlm3": {"head_dim": 128, "bias_key": "qkv_bias", "o_bias_key": "bias", "mlp_bias_key": "bias"},
+    "seed_oss": {
+        "head_dim": 128,
+        "bias_key": "attention_bias",
+        "bias_default": True,
+        "o_bias_key": "attention_out_bias",
+    },
 }
 
 
@@ -38,7 +46,7 @@ def decoder(config: Fields, different: dict[str, object]) -> Parts:
     gated = bool(different.get("gated", True))
     p = Parts(
         layers=config.int("num_hidden_layers", high=10_000), hidden=hidden, heads=heads, kv_heads=config.int("num_key_value_heads", default=heads, high=10_000),
-        head_dim=config.int("head_dim", default=max(1, hidden // heads), high=1_000_000), ffn=config.int("intermediate_size", high=100_000_000),
+        head_dim=config.int("head_dim", default=_number(different, "head_dim", max(1, hidden // heads)), high=1_000_000), ffn=config.int("intermediate_size", high=100_000_000),
         vocab=config.int("vocab_size", high=100_000_000), gated=gated,
         activation=config.text("hidden_act", "hidden_activation", default=str(different.get("activation", "silu"))),
     )  # fmt: skip
@@ -51,17 +59,17 @@ def decoder(config: Fields, different: dict[str, object]) -> Parts:
     o_bias = config.bool(str(o_key), default=False) if o_key else bias and not different.get("qkv_bias")
     p.attention("q_proj", "k_proj", "v_proj", "o_proj", bias=qkv_bias, o_bias=o_bias)
     if different.get("mlp", True):
-        mlp_bias = config.bool("mlp_bias", default=False)
+        mlp_bias = config.bool(str(different.get("mlp_bias_key", "mlp_bias")), default=False)
         if gated:
             p.gated_mlp(bias=mlp_bias)
         else:
             p.plain_mlp("up_proj", "down_proj", bias=mlp_bias)
-    p.norms(int(str(different.get("norms", 2))), final=int(str(different.get("final", 1))))
+    p.norms(_number(different, "norms", 2), final=_number(different, "final", 1))
     if different.get("qk_norm") == "head":
         p.other += 2 * p.head_dim * p.layers
     elif different.get("qk_norm") == "wide":
         p.other += (heads + p.kv_heads) * p.head_dim * p.layers
-    p.other += int(str(different.get("per_layer", 0))) * p.layers  # xIELU learns two numbers in each layer
+    p.other += _number(different, "per_layer", 0) * p.layers  # xIELU learns two numbers in each layer
     if different.get("cohere_norm"):
         p.norm = "layernorm"
         if config.bool("use_qk_norm", default=False):
@@ -70,8 +78,13 @@ def decoder(config: Fields, different: dict[str, object]) -> Parts:
     return p
 
 
+def _number(different: dict[str, object], name: str, default: int) -> int:
+    value = different.get(name, default)
+    return value if isinstance(value, int) else default
+
+
 ARCHITECTURE = Architecture(
     id="llama",
-    model_types=("llama", "mistral", "ministral", "yi", "Yi", "granite", *_DIFFERENT),
+    model_types=("llama", "yi", "Yi", "granite", *_DIFFERENT),
     parts=parts,
 )

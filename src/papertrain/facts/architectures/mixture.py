@@ -49,17 +49,15 @@ def phimoe(config: Fields) -> Parts:
 
 def qwen2_moe(config: Fields) -> Parts:
     p = decoder(config, {"mlp": False, "qkv_bias": config.bool("qkv_bias", default=True)})
-    sparse = _sparse_layers(config, p.layers)
-    _routed(config, p, sparse)
-    shared = config.int("shared_expert_intermediate_size", high=10_000_000)
-    p.gated_mlp(ffn=shared, count=sparse)
-    p.linear("shared_expert_gate", p.hidden, 1, sparse, place="router")
+    sparse = sparse_layers(config, p.layers)
+    routed(config, p, sparse)
+    shared_expert(config, p, sparse)
     return p
 
 
 def qwen3_moe(config: Fields) -> Parts:
     p = decoder(config, {"mlp": False, "qk_norm": "head"})
-    _routed(config, p, _sparse_layers(config, p.layers))
+    routed(config, p, sparse_layers(config, p.layers))
     return p
 
 
@@ -71,13 +69,19 @@ def olmoe(config: Fields) -> Parts:
     return p
 
 
-def _sparse_layers(config: Fields, layers: int) -> int:
+def shared_expert(config: Fields, p: Parts, sparse: int) -> None:
+    """One expert that every token passes through, behind a gate of its own."""
+    p.gated_mlp(ffn=config.int("shared_expert_intermediate_size", high=10_000_000), count=sparse)
+    p.linear("shared_expert_gate", p.hidden, 1, sparse, place="router")
+
+
+def sparse_layers(config: Fields, layers: int) -> int:
     step = config.int("decoder_sparse_step", default=1, high=10_000)
     dense = set(config.ints("mlp_only_layers"))
     return sum(1 for i in range(layers) if i not in dense and (i + 1) % step == 0)
 
 
-def _routed(config: Fields, p: Parts, sparse: int) -> None:
+def routed(config: Fields, p: Parts, sparse: int) -> None:
     experts = config.int("num_experts", high=100_000)
     p.gated_mlp(count=p.layers - sparse)
     p.linear("gate", p.hidden, experts, sparse, place="router")
@@ -147,7 +151,7 @@ def mla(config: Fields) -> Parts:
 
 
 def gpt_oss(config: Fields) -> Parts:
-    p = decoder(config, {"mlp": False, "bias_default": True})
+    p = decoder(config, {"mlp": False, "bias_default": True, "head_dim": 64})
     experts = config.int("num_local_experts", high=100_000)
     p.linear("router", p.hidden, experts, bias=True, place="router")
     p.moe(experts, config.int("num_experts_per_tok", "experts_per_token", high=100_000), p.ffn, p.layers, bias=True)
@@ -181,7 +185,7 @@ def glm4_moe(config: Fields) -> Parts:
 
 
 _BY_TYPE = {
-    "mixtral": mixtral, "phimoe": phimoe, "qwen2_moe": qwen2_moe, "qwen3_moe": qwen3_moe, "olmoe": olmoe, "deepseek": deepseek_v1,
+    "mixtral": mixtral, "phimoe": phimoe, "qwen2_moe": qwen2_moe, "qwen3_moe": qwen3_moe, "qwen3_vl_moe_text": qwen3_moe, "olmoe": olmoe, "deepseek": deepseek_v1,
     "deepseek_v2": mla, "deepseek_v3": mla, "kimi_k2": mla, "gpt_oss": gpt_oss, "glm4_moe": glm4_moe,
 }  # fmt: skip
 

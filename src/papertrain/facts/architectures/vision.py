@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from papertrain.facts.architectures.hybrid import ARCHITECTURE as HYBRID
 from papertrain.facts.architectures.llama import parts as text_parts
 from papertrain.facts.architectures.mixture import ARCHITECTURE as MIXTURE
 from papertrain.facts.config import Fields
@@ -31,7 +32,7 @@ def _patches(config: Fields, p: Parts, *, extra: int = 1, bias: bool = True) -> 
 
 def vit(config: Fields) -> Parts:
     p = _start(config)
-    _patches(config, p)
+    _patches(config, p, extra=2 if config.text("model_type") == "deit" else 1)  # DeiT has a token for its teacher
     p.attention("query", "key", "value", "dense", bias=config.bool("qkv_bias", default=True), o_bias=True)
     p.plain_mlp("dense", "dense")
     p.norms(2, bias=True)
@@ -82,7 +83,8 @@ def _total(p: Parts) -> int:
 
 def _language(config: Fields) -> Parts:
     kind = config.text("model_type")
-    p = MIXTURE.parts(config) if kind in MIXTURE.model_types else text_parts(config)
+    family = next((a for a in (MIXTURE, HYBRID) if kind in a.model_types), None)
+    p = family.parts(config) if family else text_parts(config)
     p.kind = "multimodal"
     p.notes.append("layers, width and matrices are the language model's; the vision tower is in the total only")
     return p
@@ -154,6 +156,49 @@ def _qwen2_5_tower(v: Fields, out: int) -> int:
     return _qwen_patch(v, w) + depth * block + w + merged * merged + merged + merged * out + out
 
 
+def qwen3_vl(config: Fields) -> Parts:
+    """Qwen3-VL and Qwen3.5, dense and mixtures: the tower's features also enter at some deeper layers (in Qwen3-VL)."""
+    kind = config.text("model_type")
+    tied = config.get("tie_word_embeddings", config.part("text_config").get("tie_word_embeddings", False))
+    text = _filled(config.part("text_config"), {})
+    p = _language(
+        Fields({**text.table, "model_type": f"{kind}_text", "tie_word_embeddings": tied}, text.where, text.prefix)
+    )
+    v = config.part("vision_config")
+    deep = v.get("deepstack_visual_indexes", [8, 16, 24] if kind.startswith("qwen3_vl") else [])
+    if not isinstance(deep, list):
+        raise v.wrong(f"{v.prefix}deepstack_visual_indexes is no list")
+    p.other += _qwen3_tower(v, p.hidden, len(deep))
+    return p
+
+
+def _qwen3_tower(v: Fields, out: int, deep: int) -> int:
+    w, depth = v.int("hidden_size", default=1152, high=1_000_000), v.int("depth", default=27, high=10_000)
+    f, merged = (
+        v.int("intermediate_size", default=4304, high=10_000_000),
+        w * v.int("spatial_merge_size", default=2, high=100) ** 2,
+    )
+    patch = v.int("patch_size", default=16, high=1000)
+    cut = (
+        v.int("in_channels", default=3, high=1000)
+        * v.int("temporal_patch_size", default=2, high=100)
+        * patch
+        * patch
+        * w
+        + w
+    )
+    block = 4 * w + (3 * w * w + 3 * w) + (w * w + w) + (2 * w * f + f + w)
+    merger = merged * merged + merged + merged * out + out
+    return (
+        cut
+        + v.int("num_position_embeddings", default=2304) * w
+        + depth * block
+        + merger
+        + 2 * w
+        + deep * (merger + 2 * merged)
+    )
+
+
 def _filled(config: Fields, defaults: dict[str, object]) -> Fields:
     """What the config class fills in where a released file leaves a field out."""
     return Fields({**defaults, **{k: v for k, v in config.table.items() if v is not None}}, config.where, config.prefix)
@@ -172,6 +217,7 @@ _GEMMA3_DEFAULTS: dict[str, object] = {
 
 _BY_TYPE = {
     "vit": vit, "deit": vit, "dinov2": dinov2, "llava": llava, "gemma3": gemma3, "qwen2_vl": qwen2_vl, "qwen2_5_vl": qwen2_vl,
+    "qwen3_vl": qwen3_vl, "qwen3_vl_moe": qwen3_vl, "qwen3_5": qwen3_vl, "qwen3_5_moe": qwen3_vl,
 }  # fmt: skip
 
 ARCHITECTURE = Architecture(id="vision", model_types=tuple(_BY_TYPE), parts=parts)
