@@ -16,7 +16,7 @@ HOW_TO_LOG = {
     "train_loss": "no training loss found: logging_steps: 10 and report it as `loss`",
     "eval_loss": "no evaluation loss: eval_strategy: steps, eval_steps, and a validation split",
     "learning_rate": "not logged: the Trainer logs it with the loss; in your own loop log `lr`",
-    "gpu_utilization": "no telemetry: nvidia-smi --query-gpu=timestamp,index,utilization.gpu,memory.used,power.draw --format=csv -l 15 > gpu.csv",
+    "gpu_utilization": "no telemetry: nvidia-smi -l 15 --format=csv --query-gpu=timestamp,index,utilization.gpu,memory.used,memory.total,power.draw > gpu.csv",
     "grad_norm": "not logged: transformers logs grad_norm since 4.38; else log what clip_grad_norm_ returns",
     "loss_scale": "no loss scale: bf16 and fp32 have none; DeepSpeed and Megatron print it in fp16",
     "throughput": "not logged: include_tokens_per_second: true, or log tokens_per_second",

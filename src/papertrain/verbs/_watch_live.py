@@ -113,7 +113,7 @@ class Screen:
         if seconds_per_step and e.total_steps and e.total_steps > e.last_step:
             left = (e.total_steps - e.last_step) * seconds_per_step
             lines.append(f"  {seconds_per_step:.2f} s a step, {show_seconds(left)} left")
-        lines += ["", *signal_lines(e), ""]
+        lines += ["", *signal_lines(e, columns), ""]
         c = run.raw_loss
         if c is not None and len(c) >= 2 and rows - len(lines) > 5:
             lines += plot(

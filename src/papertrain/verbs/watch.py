@@ -262,22 +262,21 @@ def _where(e: Examination) -> str:
     return say("step {at:,}", at=e.last_step)
 
 
-def signal_lines(e: Examination) -> list[str]:
-    """One line per known signal, the five of the method also when unknown."""
+def signal_lines(e: Examination, width: int = 100) -> list[str]:
+    """One row per known signal, the five of the method also when unknown (then on one line: -v has the whole)."""
     import textwrap
 
+    room = max(24, width - 28)
     lines = []
     for s in e.signals:
         if s.level == "unknown" and s.name not in CORE:
             continue
-        place = (
-            f"  {Path(s.seen[0].file).name}:{s.seen[0].line}"
-            if s.level in ("warning", "critical") and s.seen and s.seen[0].file
-            else ""
-        )
-        first, *rest = textwrap.wrap(s.says + place, width=72, break_long_words=False) or [""]
-        lines.append(f"  {s.name:<15} {s.level:<8}  {first}")
-        lines += [" " * 28 + x for x in rest]
+        place = f"  {Path(s.seen[0].file).name}:{s.seen[0].line}" if s.level in ("warning", "critical") and s.seen and s.seen[0].file else ""
+        wrapped = textwrap.wrap(s.says + place, width=room, break_long_words=False) or [""]
+        if s.level == "unknown":
+            wrapped = [textwrap.shorten(s.says, room, placeholder=" …")]
+        lines.append(f"  {s.name:<15} {s.level:<8}  {wrapped[0]}")
+        lines += [" " * 28 + x for x in wrapped[1:]]
     more = sum(s.level == "unknown" and s.name not in CORE for s in e.signals)
     if more:
         lines.append("  " + say("{n} more signals are not in the log: -v says how to log them", n=more))
