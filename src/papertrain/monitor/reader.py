@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import BinaryIO, Literal, Protocol
@@ -25,6 +26,7 @@ class Reader(Value, frozen=True, kw_only=True):
     sniff: the head of the file (for text, its tail too) and its path → confidence, 0 to 1; by content, not by name.
     start: a fresh parser that fills the table. For `lines` it is called with every line and its number; for `bytes`
     with what is new and whether the file ends there, and says how much it has used; for `whole` with the path.
+    needles: every line that matters holds one of these; the others are then not even decoded.
     """
 
     id: str
@@ -33,6 +35,7 @@ class Reader(Value, frozen=True, kw_only=True):
     kind: Literal["lines", "bytes", "whole"] = "lines"
     what: str = ""
     telemetry: bool = False
+    needles: tuple[bytes, ...] = ()
 
 
 class Feed(Protocol):
@@ -83,7 +86,8 @@ class LineFeed:
         self.number = 0
         self.overlong = False
         self.encoding: str | None = None
-        self.torn = ""
+        needles = self.reader.needles
+        self.needle = re.compile(b"|".join(map(re.escape, needles))) if needles else None
 
     def poll(self, final: bool = True) -> int:
         if self.tail.begins_again():
@@ -95,7 +99,7 @@ class LineFeed:
                 self.tail.offset += len(chunk)
                 self.take(chunk)
         if final and self.rest and not self.overlong:
-            self.lines(self.rest, count=False)
+            self.lines(self.rest)
             self.rest = b""
         if final and self.overlong:
             self.table.skip(self.number + 1, "line longer than 1 MiB")
@@ -127,7 +131,10 @@ class LineFeed:
             self.rest, self.overlong = b"", True
         self.lines(body)
 
-    def lines(self, body: bytes, count: bool = True) -> None:
+    def lines(self, body: bytes) -> None:
+        if self.needle is not None:
+            self.sparse(body)
+            return
         text = body.decode("utf-8-sig" if self.number == 0 else "utf-8", "replace")
         parse, number = self.parse, self.number
         if text.endswith("\n"):
@@ -141,6 +148,24 @@ class LineFeed:
             elif line:
                 parse(line, number)
         self.number = number
+
+    def sparse(self, body: bytes) -> None:
+        """Only the lines with a needle in them."""
+        assert self.needle is not None
+        parse, counted, done = self.parse, 0, -1
+        number = self.number
+        for hit in self.needle.finditer(body):
+            if hit.start() < done:
+                continue
+            begin = body.rfind(b"\n", 0, hit.start()) + 1
+            done = body.find(b"\n", hit.end())
+            done = len(body) if done < 0 else done
+            number += body.count(b"\n", counted, begin)
+            counted = begin
+            for piece in body[begin:done].decode("utf-8", "replace").split("\r"):
+                if piece:
+                    parse(piece, number + 1)
+        self.number += body.count(b"\n") + (not body.endswith(b"\n"))
 
 
 class ByteFeed:

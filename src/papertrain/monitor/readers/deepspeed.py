@@ -66,4 +66,22 @@ def start(table: Table) -> LineParser:
     return parse
 
 
-READER = Reader(id="deepspeed", sniff=sniff, start=start, what="DeepSpeed stdout")
+READER = Reader(
+    id="deepspeed",
+    sniff=sniff,
+    start=start,
+    needles=(
+        b"OVERFLOW",
+        b"skipped=",
+        b"RunningAvg",
+        b"loss",
+        b"ppl",
+        b"reward score",
+        b"acc (",
+        b"overflow",
+        b"Overflow",
+        b"Reducing dynamic",
+        b"step: ",
+    ),
+    what="DeepSpeed stdout",
+)

@@ -68,4 +68,10 @@ def start(table: Table) -> LineParser:
     return parse
 
 
-READER = Reader(id="hf_stdout", sniff=sniff, start=start, what="dicts printed by the Hugging Face Trainer")
+READER = Reader(
+    id="hf_stdout",
+    sniff=sniff,
+    start=start,
+    needles=(b"{'", b"%|", b"OVERFLOW", b"Total optimization", b"Num Epochs"),
+    what="dicts printed by the Hugging Face Trainer",
+)

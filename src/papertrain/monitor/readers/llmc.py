@@ -44,4 +44,4 @@ def start(table: Table) -> LineParser:
     return parse
 
 
-READER = Reader(id="llmc", sniff=sniff, start=start, what="llm.c log")
+READER = Reader(id="llmc", sniff=sniff, start=start, needles=(b"s:", b"step ", b"val loss"), what="llm.c log")

@@ -58,4 +58,4 @@ def start(table: Table) -> LineParser:
     return parse
 
 
-READER = Reader(id="megatron", sniff=sniff, start=start, what="Megatron-LM stdout")
+READER = Reader(id="megatron", sniff=sniff, start=start, needles=(b"iteration",), what="Megatron-LM stdout")

@@ -31,4 +31,4 @@ def start(table: Table) -> LineParser:
     return parse
 
 
-READER = Reader(id="modded_nanogpt", sniff=sniff, start=start, what="modded-nanogpt log")
+READER = Reader(id="modded_nanogpt", sniff=sniff, start=start, needles=(b"step:",), what="modded-nanogpt log")

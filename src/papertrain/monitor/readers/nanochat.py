@@ -37,4 +37,4 @@ def start(table: Table) -> LineParser:
     return parse
 
 
-READER = Reader(id="nanochat", sniff=sniff, start=start, what="nanochat log")
+READER = Reader(id="nanochat", sniff=sniff, start=start, needles=(b"tep ",), what="nanochat log")

@@ -37,4 +37,4 @@ def start(table: Table) -> LineParser:
     return parse
 
 
-READER = Reader(id="nanogpt", sniff=sniff, start=start, what="nanoGPT log")
+READER = Reader(id="nanogpt", sniff=sniff, start=start, needles=(b"iter ", b"step "), what="nanoGPT log")

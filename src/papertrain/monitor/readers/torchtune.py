@@ -31,4 +31,4 @@ def start(table: Table) -> LineParser:
     return parse
 
 
-READER = Reader(id="torchtune", sniff=sniff, start=start, what="torchtune log")
+READER = Reader(id="torchtune", sniff=sniff, start=start, needles=(b"Step ",), what="torchtune log")
