@@ -29,8 +29,8 @@ def model_ids() -> tuple[str, ...]:
 
 def names_of(id: str) -> tuple[str, ...]:
     """The names in one file, without reading its config."""
-    text = (MODELS / f"{id}.toml").read_text("utf-8")
-    head = tomllib.loads(text.partition("\n[")[0])
+    with (MODELS / f"{id}.toml").open("rb") as f:
+        head = tomllib.loads(f.read(16_384).partition(b"\n[")[0].decode("utf-8"))
     return (*head.get("names", ()), *head.get("aliases", ()))
 
 
@@ -57,11 +57,21 @@ def by_name() -> dict[str, tuple[str, str]]:
 
 def look_up(name: str) -> tuple[str, str, str] | None:
     """(id, the name on record, what must be said) or None. A different organisation with the same last part is a copy."""
-    table = by_name()
     for tried in _shorter(name.strip()):
-        hit = table.get(tried.lower()) or table.get(key(tried))
+        hit = _likely(tried) or by_name().get(tried.lower()) or by_name().get(key(tried))
         if hit:
             return hit[0], hit[1], "" if tried == name.strip() else f"shape of {hit[1]}"
+    return None
+
+
+def _likely(name: str) -> tuple[str, str] | None:
+    """A full name in a file that is called as it begins: found without reading the other files."""
+    wanted = key(name)
+    for id in model_ids():
+        if wanted.startswith(key(id)):
+            for known in names_of(id):
+                if known.lower() == name.lower():
+                    return id, known
     return None
 
 

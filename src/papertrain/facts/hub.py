@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import urllib.error
-import urllib.request
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -67,6 +65,9 @@ def fetch_config(name: str, environment: Mapping[str, str] = os.environ, seconds
             raise PapertrainError("HF_ENDPOINT is not an address that starts with https://", code="bad-endpoint")
         address = f"{end}/{name}/resolve/main/config.json"
         token = environment.get("HF_TOKEN", "")
+    import urllib.error
+    import urllib.request
+
     request = urllib.request.Request(address)
     if token:
         # Not sent on to where the hub redirects.

@@ -48,18 +48,29 @@ def _unprefixed(name: str) -> str:
 @lru_cache(maxsize=1)
 def table() -> dict[str, tuple[str, bool]]:
     """key → (id, said aloud). Reads every card; a name in two files is our own fault."""
+    return _table(gpu_ids())
+
+
+def _table(ids: tuple[str, ...]) -> dict[str, tuple[str, bool]]:
     found: dict[str, tuple[str, bool]] = {}
-    for id in gpu_ids():
+    for id in ids:
         one = card(id)
-        for name, aloud in [(n, False) for n in (id, one.gpu.label, *one.gpu.names, *one.aliases)] + [
-            (n, True) for n in one.stands_for
-        ]:
+        plain = [(n, False) for n in (id, one.gpu.label, *one.gpu.names, *one.aliases)]
+        for name, aloud in plain + [(n, True) for n in one.stands_for]:
             for key in keys(name):
                 known = found.get(key)
                 if known and known[0] != id:
                     raise ValueError(f"{name!r} is in {known[0]}.toml and in {id}.toml")
                 found[key] = (id, aloud or (known[1] if known else False))
     return found
+
+
+def _hit(name: str) -> tuple[str, bool] | None:
+    """Looks first in the few files whose own name has the words, so that one card does not cost the reading of all."""
+    wanted = set(words(name))
+    likely = _table(tuple(id for id in gpu_ids() if wanted and wanted <= set(words(id))))
+    found = next((likely[k] for k in keys(name) if k in likely), None)
+    return found or next((table()[k] for k in keys(name) if k in table()), None)
 
 
 @lru_cache(maxsize=4096)
@@ -72,7 +83,7 @@ def find(name: str) -> tuple[Card, str] | None:
             code="ambiguous-gpu",
             ask=["910B1, 910B2, 910B3, 910B4 or 910A"],
         )
-    hit = next((table()[k] for k in keys(name) if k in table()), None)
+    hit = _hit(name)
     if hit is None:
         return _without_size(name)
     one = card(hit[0])
