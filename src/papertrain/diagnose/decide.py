@@ -71,6 +71,13 @@ def decide(case: Case) -> Answer:
 def placed(m: Match, case: Case) -> Match:
     """A line that belongs to the first exception weighs more than one that follows from it."""
     root = case.root
+    if (
+        m.rule.branch == "crash"
+        and m.rule.family not in ("hardware",)
+        and m.evidence
+        and _handled(case, m.at[1], m.at[0])
+    ):
+        return replace(m, confidence=0.25 * m.confidence)
     if m.rule.early or m.rule.branch != "crash" or root is None or not m.evidence:
         return m
     log = next((x for x in case.logs if x.name == root.file), None)
@@ -141,9 +148,9 @@ def signs(case: Case) -> str:
     return ""
 
 
-def _handled(case: Case, line: int) -> bool:
+def _handled(case: Case, line: int, file: str = "") -> bool:
     """An exception long before a run that then went on to its end was caught by somebody."""
-    after = [r for r in case.rows if r.line > line]
+    after = [r for r in case.rows if r.line > line and file in ("", r.file)]
     ended = any("train_runtime" in r.values for r in after)
     return ended or (len(after) >= 50 and not case.find("ChildFailedError", "exitcode", "Killed"))
 

@@ -16,6 +16,9 @@ WATCHDOG = (
     "Timed out waiting ~ Timed out waiting \\d+ms for (?:recv|send)",
     "WorkNCCL(",
     "HCCL watchdog",
+    "watchdog got stuck for",
+    "Received a dump signal due to a collective timeout",
+    "Some NCCL operations have failed or timed out",
     "wait timeout ~ (?i)hccl.*timeout",
 )
 STACK_WORDS = ("most recent call first", "Thread 0x", "Process ")

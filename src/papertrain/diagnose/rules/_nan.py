@@ -104,7 +104,9 @@ def weights(case: Case, nf: NonFinite) -> dict[str, float]:
     if str(f.get("weights_dtype", "")).lower() in ("float16", "fp16", "half", "torch.float16"):
         w["nan-half-precision-weights"] += 5
     if quantised and nf.hidden and len(nf.before) <= 1:
-        w["loss-zero-8bit-without-fp16"] += 6 if f.true("load_in_8bit") and precision in (None, "fp32") else 0.5
+        w["loss-zero-8bit-without-fp16"] += (
+            6 if (f.true("load_in_8bit") or f.number("quantization") == 8) and precision in (None, "fp32") else 0.5
+        )
         w["loss-zero-peft-version"] += 3
     w["nan-lr-too-high"] = 6.0 if nf.grew else 1.2 if nf.before else 0.6
     rate, peak = (

@@ -11,6 +11,7 @@ RULE = cause(
     why="Cards before Ampere (V100, T4, P100, RTX 20) have none, whatever the versions in the message say; on a machine without a GPU use_cpu is missing.",
     sig=(
         "Your setup doesn't support bf16",
+        "bf16 mixed precision requires PyTorch",
         "--tf32 requires Ampere",
         "bf16 requires Ampere",
         "Bfloat16 is only supported on GPUs with compute capability",

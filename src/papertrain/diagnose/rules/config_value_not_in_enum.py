@@ -9,7 +9,7 @@ RULE = cause(
     title="A setting has a value that the library does not know",
     why="The valid values stand in the message.",
     sig=(
-        "is not a valid ~ is not a valid (?!JSON|file|path|url|zip)\\w+",
+        "is not a valid ~ is not a valid (?!JSON|file|path|url|zip|model|local|git|identifier|folder|repo)\\w+",
         "please select one of",
         "Input should be ~ Input should be '\\w+'",
         "value is not a valid enumeration member",

@@ -1,6 +1,15 @@
 """A label is outside of 0 … classes-1."""
 
-from papertrain.diagnose.rule import cause, fix
+from papertrain.diagnose.case import Case
+from papertrain.diagnose.rule import Match, cause, fix
+from papertrain.diagnose.rules import _asserts as asserts
+
+
+def judge(case: Case) -> Match | None:
+    return asserts.judge(
+        case, RULE, r"cross_entropy|nll_loss|criterion|loss_fct|loss_function|CrossEntropyLoss|compute_loss"
+    )
+
 
 RULE = cause(
     "TR533",
@@ -8,6 +17,7 @@ RULE = cause(
     "index-dtype-graph",
     title="A label is outside of 0 … classes-1",
     why="The loss kernel asserts `t >= 0 && t < n_classes`: the head has fewer outputs than the largest label plus one, or an ignore value is not the configured ignore_index.",
+    judge=judge,
     sig=(
         "t >= 0 && t < n_classes",
         "t >= 0 && t < C",

@@ -1,6 +1,15 @@
 """A token id or a position is beyond the embedding."""
 
-from papertrain.diagnose.rule import cause, fix
+from papertrain.diagnose.case import Case
+from papertrain.diagnose.rule import Match, cause, fix
+from papertrain.diagnose.rules import _asserts as asserts
+
+
+def judge(case: Case) -> Match | None:
+    return asserts.judge(
+        case, RULE, r"embedding|embed_tokens|position_ids|wte\\b|wpe\\b|_prepare_decoder_attention_mask|inputs_embeds"
+    )
+
 
 RULE = cause(
     "TR534",
@@ -8,13 +17,13 @@ RULE = cause(
     "index-dtype-graph",
     title="A token id or a position is beyond the embedding",
     why="The lookup kernel asserts `srcIndex < srcSelectDimSize`: the tokenizer knows more tokens than the embedding has rows, or a sequence is longer than the position table.",
+    judge=judge,
     sig=(
         "srcIndex < srcSelectDimSize",
         "index out of range in self",
         "ind >=0 && ind < ind_dim_size",
         "ind >= 0 && ind < ind_dim_size",
         "index >= -sizes[i] && index < sizes[i]",
-        "Token indices sequence length is longer ~ Token indices.*\\n.*(IndexError|assert)",
         "vectorized_gather_kernel ~ Assertion",
     ),
     confidence=0.95,

@@ -10,7 +10,7 @@ def judge(case: Case) -> Match | None:
     rows = [r for r in case.rows if "reward" in r.values and "loss" in r.values]
     small = [r for r in rows if abs(r.values["loss"]) < 0.01]
     alive = [r for r in rows if math.isfinite(r.values.get("grad_norm", math.nan)) and r.values["grad_norm"] > 0]
-    if len(rows) < 3 or len(small) < 0.5 * len(rows) or len(alive) < 0.5 * len(rows):
+    if not rows or len(small) < 0.5 * len(rows) or len(alive) < 0.5 * len(rows):
         return None
     return RULE.found(0.9, [small[0].quote(), rows[-1].quote()])
 

@@ -12,9 +12,9 @@ def judge(case: Case) -> Match | None:
         for r in tail
         if (r.get("frac_reward_zero_std") == 1 or r.get("reward_std") == 0) and r.get("grad_norm") in (0, None)
     ]
-    if len(tail) < 4 or len(dead) < 0.8 * len(tail):
+    if not tail or len(dead) < 0.8 * len(tail):
         return None
-    return RULE.found(0.93, [dead[0].quote(), dead[-1].quote()])
+    return RULE.found(0.93 if len(tail) >= 4 else 0.75, [dead[0].quote(), dead[-1].quote()])
 
 
 RULE = cause(

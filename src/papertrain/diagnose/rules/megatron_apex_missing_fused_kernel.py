@@ -10,7 +10,7 @@ RULE = cause(
     why="Gradient accumulation fusion needs an extension of apex that is not there.",
     sig=(
         "fused_weight_gradient_mlp_cuda",
-        "gradient_accumulation_fusion",
+        "gradient_accumulation_fusion ~ gradient_accumulation_fusion set to True but|fusion.{0,80}not found",
         "No module named 'fused_layer_norm_cuda'",
         "No module named 'amp_C'",
         "No module named 'apex'",

@@ -10,7 +10,6 @@ RULE = cause(
     why="The driver offers peer access that the boards do not have; collectives hang or abort until it is switched off or updated.",
     sig=(
         "peer access is not supported between these two devices",
-        "P2P is disabled between",
         "cudaErrorPeerAccess",
         "Could not enable P2P",
         "peer mapping resources exhausted",

@@ -1,6 +1,13 @@
 """NCCL system error, probably from inside a container's own network."""
 
-from papertrain.diagnose.rule import cause, fix
+from papertrain.diagnose.case import Case
+from papertrain.diagnose.rule import Match, cause, fix
+from papertrain.diagnose.rules import _nccl as nccl
+
+
+def judge(case: Case) -> Match | None:
+    return nccl.judge(case, RULE.name, RULE)
+
 
 RULE = cause(
     "TR513",
@@ -8,17 +15,8 @@ RULE = cause(
     "nccl-hang",
     title="NCCL system error, probably from inside a container's own network",
     why="The message carries no reason; between containers the bridge network hides the peers, and one line of NCCL_DEBUG=INFO tells.",
-    sig=("unhandled system error", "ncclSystemError"),
-    confidence=0.5,
-    never=("posix_fallocate", "creating shared memory", "no socket interface found", "Duplicate GPU detected"),
-    more=("docker",),
-    yields=(
-        "nccl-system-error-shm",
-        "nccl-system-error-interface",
-        "nccl-duplicate-gpu",
-        "exit-7-sigbus-shm",
-        "nccl-hang-p2p-driver",
-    ),
+    judge=judge,
+    sig=nccl.SIGNATURES,
     next_check="NCCL_DEBUG=INFO torchrun …   # read the line above the error: shm, interface, or connect",
     fixes=(
         fix(
@@ -28,6 +26,6 @@ RULE = cause(
         ),
         fix("name the interface", env={"NCCL_SOCKET_IFNAME": "<interface>"}),
     ),
-    fires="torch.distributed.DistBackendError: NCCL error in: ProcessGroupNCCL.cpp:1275, unhandled system error, NCCL version 2.14.3\nncclSystemError: System call (e.g. socket, malloc) or external library call failed or device error.",
+    fires="4f0c2a11:93:93 [0] NCCL INFO Bootstrap : Using eth0:172.17.0.3<0>\ntorch.distributed.DistBackendError: NCCL error in: ProcessGroupNCCL.cpp:1275, unhandled system error, NCCL version 2.14.3\nncclSystemError: System call (e.g. socket, malloc) or external library call failed or device error.",
     quiet="NCCL version 2.14.3+cuda11.7",
 )

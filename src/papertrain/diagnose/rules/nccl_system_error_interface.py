@@ -1,6 +1,13 @@
 """NCCL found no usable network interface, or the wrong one."""
 
-from papertrain.diagnose.rule import cause, fix
+from papertrain.diagnose.case import Case
+from papertrain.diagnose.rule import Match, cause, fix
+from papertrain.diagnose.rules import _nccl as nccl
+
+
+def judge(case: Case) -> Match | None:
+    return nccl.judge(case, RULE.name, RULE)
+
 
 RULE = cause(
     "TR512",
@@ -8,20 +15,8 @@ RULE = cause(
     "nccl-hang",
     title="NCCL found no usable network interface, or the wrong one",
     why="NCCL binds to the first interface it likes; with several (docker0, virbr0, an unplugged port) the peers cannot reach it.",
-    sig=(
-        "no socket interface found",
-        "NCCL WARN Bootstrap : no socket",
-        "Call to connect returned Connection refused",
-        "Call to connect returned No route to host",
-        "NCCL WARN socketStartConnect",
-        "NCCL_SOCKET_IFNAME",
-        "Connect to ~ NCCL WARN.*Connect to .* failed",
-        "Net : Connect to",
-        "unable to find interface",
-    ),
-    confidence=0.84,
-    more=("unhandled system error", "ncclSystemError"),
-    never=("Duplicate GPU detected",),
+    judge=judge,
+    sig=nccl.SIGNATURES,
     next_check="NCCL_DEBUG=INFO torchrun …   # the line 'NET/Socket : Using' names the interface; ip -br addr lists what is there",
     fixes=(
         fix(

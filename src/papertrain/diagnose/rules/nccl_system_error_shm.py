@@ -1,6 +1,13 @@
 """NCCL could not create its shared-memory segment."""
 
-from papertrain.diagnose.rule import cause, fix
+from papertrain.diagnose.case import Case
+from papertrain.diagnose.rule import Match, cause, fix
+from papertrain.diagnose.rules import _nccl as nccl
+
+
+def judge(case: Case) -> Match | None:
+    return nccl.judge(case, RULE.name, RULE)
+
 
 RULE = cause(
     "TR511",
@@ -8,15 +15,8 @@ RULE = cause(
     "nccl-hang",
     title="NCCL could not create its shared-memory segment",
     why="The line above the unhandled system error names the shared-memory call that failed.",
-    sig=(
-        "Error while creating shared memory segment",
-        "Call to posix_fallocate failed",
-        "shmOpen",
-        "NCCL WARN ~ NCCL WARN.*(/dev/shm|shared memory|shm)",
-        "/dev/shm/nccl-",
-    ),
-    confidence=0.92,
-    more=("unhandled system error",),
+    judge=judge,
+    sig=nccl.SIGNATURES,
     next_check="df -h /dev/shm",
     fixes=(
         fix("a larger /dev/shm", "docker run --shm-size=16g …   # or --ipc=host", proof="df -h /dev/shm"),

@@ -10,15 +10,12 @@ RULE = cause(
     why="The file holds Python objects (random state, arguments), and newer torch only loads tensors unless told otherwise.",
     sig=(
         "Weights only load failed",
-        "weights_only=True",
         "WeightsUnpickler error",
         "Unsupported global: GLOBAL",
         "require users to upgrade torch to at least v2.6",
     ),
     confidence=0.95,
     versions="torch >= 2.6",
-    needs=(),
-    never=("FutureWarning: You are using `torch.load`",),
     next_check="python -c 'import torch; print(torch.__version__)'",
     fixes=(
         fix(

@@ -6,7 +6,10 @@ from papertrain.diagnose.rule import Match, cause, fix
 
 
 def judge(case: Case) -> Match | None:
-    hits = case.find("size mismatch ~ torch\\.Size\\(\\[0\\]\\)", "torch.Size([0])")
+    hits = case.find(
+        "torch.Size([0])",
+        "size mismatch ~ Size\\(\\[[01]\\]\\) from checkpoint, the shape in current model is torch\\.Size\\(\\[\\d{2,}",
+    )
     missing = case.find(
         "no file named ~ (?i)global_step\\d+|zero_to_fp32",
         "global_step ~ (?i)(no|without|missing).{0,40}(pytorch_model|model\\.safetensors|model file).{0,80}global_step|global_step\\d+.{0,80}(no|without|missing).{0,40}model",
@@ -39,7 +42,7 @@ RULE = cause(
     why="Under ZeRO-3 each rank holds a piece; without gathering, the model file has empty tensors. It is not a wrong model: ignore_mismatched_sizes would load random weights.",
     judge=judge,
     sig=(
-        "size mismatch ~ torch\\.Size\\(\\[0\\]\\)",
+        "size mismatch ~ torch\\.Size\\(\\[[01]\\]\\) from checkpoint",
         "torch.Size([0])",
         "no file named",
         "global_step",
