@@ -12,6 +12,7 @@ import time
 from pathlib import Path
 
 import pytest
+from workspaces import make_workspace
 
 from papertrain.core.errors import PapertrainError
 from papertrain.verbs.watch import watch
@@ -155,3 +156,21 @@ def test_live_in_a_pipe_prints_lines_without_control_codes(tmp_path):
 def test_an_interval_of_zero_is_refused(tmp_path):
     with pytest.raises(PapertrainError, match="interval"):
         watch([write(tmp_path / "t.jsonl", rows())], interval=0)
+
+
+def test_a_run_in_a_workspace_is_compared_with_its_plan(tmp_path):
+    work = make_workspace(tmp_path, learning_rate=2e-4, total_steps=1200, warmup_steps=100)
+    run = work / "runs" / "ours.toy.1"
+    write(run / "trainer_log.jsonl", [dict(r, lr=4e-4 * (1 - i / 121)) for i, r in enumerate(rows())])
+    report = watch([work])
+    rate = next(s for s in report.data["signals"] if s["name"] == "learning_rate")
+    assert (rate["level"], rate["rule"]) == ("warning", "TR129") and "plan says 2.00e-04" in rate["says"]
+    write(run / "trainer_log.jsonl", [dict(r, lr=2e-4 * (1 - i / 121)) for i, r in enumerate(rows())])
+    assert watch([work]).data["level"] == "normal"
+
+
+def test_a_workspace_without_a_run_names_the_command_that_makes_one(tmp_path):
+    work = make_workspace(tmp_path)
+    with pytest.raises(PapertrainError) as caught:
+        watch([work])
+    assert caught.value.command == f"papertrain launch {work}"

@@ -38,17 +38,18 @@ def states(run: History, verdicts: Sequence[Verdict], seen: dict[str, str]) -> l
         mine = [v for v in verdicts if v.signal == name]
         if mine:
             worst = max(mine, key=lambda v: ORDER.index(v.level))
-            rows.append(
-                SignalState(
-                    name=name,
-                    level=worst.level,
-                    says=worst.says,
-                    since_step=worst.since_step,
-                    seen=worst.seen,
-                    rule=worst.rule,
-                    cls=worst.cls,
-                )
+            as_bad = [v for v in mine if v.level == worst.level]
+            says = "; ".join(dict.fromkeys(v.says for v in as_bad[:2]))
+            row = SignalState(
+                name=name,
+                level=worst.level,
+                says=says,
+                since_step=worst.since_step,
+                seen=worst.seen,
+                rule=worst.rule,
+                cls=worst.cls,
             )
+            rows.append(row)
             continue
         normal = seen.get(name) or plain_words(run, name)
         if normal:

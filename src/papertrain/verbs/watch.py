@@ -271,7 +271,11 @@ def signal_lines(e: Examination, width: int = 100) -> list[str]:
     for s in e.signals:
         if s.level == "unknown" and s.name not in CORE:
             continue
-        place = f"  {Path(s.seen[0].file).name}:{s.seen[0].line}" if s.level in ("warning", "critical") and s.seen and s.seen[0].file else ""
+        place = (
+            f"  {Path(s.seen[0].file).name}:{s.seen[0].line}"
+            if s.level in ("warning", "critical") and s.seen and s.seen[0].file
+            else ""
+        )
         wrapped = textwrap.wrap(s.says + place, width=room, break_long_words=False) or [""]
         if s.level == "unknown":
             wrapped = [textwrap.shorten(s.says, room, placeholder=" …")]
@@ -326,6 +330,8 @@ def _explanation(e: Examination, run: History) -> str:
     if worst.rule:
         rule = all_rules()[worst.rule]
         words = f"{rule.why} ({rule.id} {rule.name})"
+        if worst.cls:
+            words += say("; diagnose looks at {cls} first", cls=worst.cls)
         good = _last_good(run, worst.since_step) if worst.level == "critical" else ""
         return f"{good} {words}".strip()
     if e.level == "unknown":
