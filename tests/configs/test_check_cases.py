@@ -232,6 +232,15 @@ def test_accumulation_makes_whole_groups_in_new_versions_only(tmp_path: Path) ->
         )
 
 
+def test_grpo_on_a_command_line_counts_the_processes_that_it_starts(tmp_path: Path) -> None:
+    text = "accelerate launch --num_processes 7 grpo.py --num_generations 8 --per_device_train_batch_size 1 --learning_rate 1e-6\n"
+    wrong = [h.finding for h in check(tmp_path, {"run.sh": text}) if h.finding.rule == "TR313"]
+    assert "num_generations 7" in wrong[0].instead and wrong[0].effect == "experiment"
+    assert [
+        h for h in check(tmp_path, {"run.sh": text.replace("processes 7", "processes 8")}) if h.finding.rule == "TR313"
+    ] == []
+
+
 COMMANDS = [
     ("FORCE_TORCHRUN=1 NNODES=2 RANK=0 MASTER_ADDR=10.0.0.5 MASTER_PORT=29501 llamafactory-cli train a.yaml", "TR402", "NODE_RANK=0"),
     ("export NNODES=2 RANK=1 MASTER_ADDR=10.0.0.5 FORCE_TORCHRUN=1\nllamafactory-cli train a.yaml", "TR402", "NODE_RANK=1"),
@@ -338,6 +347,12 @@ def test_arguments_of_a_python_call_are_mended_in_place(tmp_path: Path) -> None:
     renamed = next(h for h in found if "eval_strategy" in h.finding.instead)
     assert renamed.finding.line == 4
     assert apply(renamed.document, text, renamed.edits) == text.replace("evaluation_strategy", "eval_strategy")
+
+
+def test_a_data_file_that_the_registry_promises_and_that_is_missing(tmp_path: Path) -> None:
+    (tmp_path / "dataset_info.json").write_text('{"rows": {"file_name": "rows.jsonl"}}')
+    found = check(tmp_path, {"t.yaml": HEAD.replace("identity", "rows") + "dataset_dir: .\n"})
+    assert [(h.finding.level, h.finding.line) for h in found if "rows.jsonl" in h.finding.says] == [("error", 4)]
 
 
 def test_a_missing_registry_is_a_note_only_where_the_folder_is_the_default(tmp_path: Path) -> None:

@@ -41,10 +41,14 @@ def world_of(sample: str, folder: Path) -> World:
     first, *others = texts
     beside = [name for name in others if name.endswith(".jsonl") or f"== also {name}\n" in sample]
     data = [d for name in beside for d in read_file(folder / name)]
-    from papertrain.verbs.check import _profiler
+    from papertrain.verbs.check import _estimate, _profiler
 
     return World(
-        [*read_file(folder / first), *data], compute=compute, versions=stated, profiler=_profiler(None, None, None)
+        [*read_file(folder / first), *data],
+        compute=compute,
+        versions=stated,
+        profiler=_profiler(None, None, None),
+        estimator=_estimate if compute else None,
     )
 
 

@@ -148,6 +148,16 @@ def test_broken_bytes_are_never_rewritten(tmp_path: Path) -> None:
     assert file.read_bytes().endswith(b"# \xff\xfe\n")
 
 
+def test_a_run_that_does_not_fit_is_said_before_it_starts(tmp_path: Path) -> None:
+    text = "stage: sft\ndo_train: true\nmodel_name_or_path: Qwen/Qwen2.5-7B-Instruct\ndataset: identity\ntemplate: qwen\nfinetuning_type: full\nbf16: true\noutput_dir: o\nper_device_train_batch_size: 1\n"
+    file = write(tmp_path, "full.yaml", text)
+    # 7.6 B parameters with fp32 weights, gradients and two moments are 122 GB before any activation.
+    report = check([file], gpu="1x RTX 4090")
+    assert any(f["rule"] == "TR360" and f["level"] == "error" for f in report.data["findings"])
+    assert report.data["estimates"][0]["fits"] == "no" and report.data["estimates"][0]["device_bytes"]["value"] > 100e9
+    assert any("--gpu" in u for u in check([file]).unavailable)
+
+
 def test_the_accounting_of_a_config_with_its_data(tmp_path: Path) -> None:
     write(tmp_path, "dataset_info.json", '{"rows": {"file_name": "rows.jsonl"}}')
     write(tmp_path, "rows.jsonl", '{"instruction": "a", "input": "", "output": "b"}\n' * 1000)

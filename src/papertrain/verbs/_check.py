@@ -77,12 +77,17 @@ def report_of(
     )
     body = outputs.lines(findings, diffs=diff) + _applied_text(applied, dry_run)
     level: Level = worst([f.level for f in findings])
+    estimates = _estimates(documents, world)
+    if estimates is None:
+        unavailable.append(say("whether it fits: state the cards with --gpu"))
     data: dict[str, Any] = {
         "findings": [_plain_finding(f) for f in findings],
         "accounting": _accounting(documents, accounts, world),
         "known_up_to": _known(documents),
         "files": [{"file": d.file, "kind": d.kind} for d in documents if d.role != "override"],
     }
+    if estimates:
+        data["estimates"] = estimates
     if applied:
         data["applied"] = list(applied)
     if printed is not None:
@@ -94,12 +99,23 @@ def report_of(
         action=_action(findings, files, applied),
         data=plain(data),
         head=printed if printed is not None else "\n".join(t for t in (samples, body) if t),
-        details="\n".join(_account_line(a) for a in accounts),
+        details="\n".join([*(_account_line(a) for a in accounts), *(_estimate_line(e) for e in estimates or ())]),
         warnings=tuple(told),
         unavailable=tuple(unavailable),
         mode=mode,
         level=level,
     )
+
+
+def _estimates(documents: Sequence[ConfigDocument], world: World) -> list[dict[str, Any]] | None:
+    """What the planner expects of each training config; None where the cards are not stated."""
+    from papertrain.configs.checking.memory import case
+
+    if world.estimator is None:
+        return None if any(d.trains and d.role not in ("override", "script") for d in documents) else []
+    rows = [(d.file, row) for d in documents if (row := case(d, world))]
+    answers = [(file, world.estimator(row)) for file, row in rows]
+    return [{"file": file, **answer} for file, answer in answers if answer]
 
 
 def _plain_finding(f: Finding) -> dict[str, Any]:
@@ -155,6 +171,20 @@ def _accounting(documents: Sequence[ConfigDocument], accounts: Sequence[Any], wo
                 "reason": None if p.exact else say("token counts are an estimate: name the model with --model"),
             }
     return dict.fromkeys(keys) | {"reason": say("no data file is at hand: name it beside the config")}
+
+
+def _estimate_line(e: dict[str, Any]) -> str:
+    from papertrain.core.units import show_bytes
+
+    d = e["device_bytes"]
+    return say(
+        "{file}: about {n} a card ({low} to {high}), fits: {fits}",
+        file=e["file"],
+        n=show_bytes(d["value"]),
+        low=show_bytes(d["low"]),
+        high=show_bytes(d["high"]),
+        fits=e["fits"],
+    )
 
 
 def _account_line(a: Any) -> str:

@@ -74,7 +74,7 @@ def check(
     compute = _compute(gpu, nodes, host_ram)
     documents, unread = _documents(paths, {p.resolve() for p in skipped})
     world = World(documents, compute=compute, versions=dict(environment.versions) if environment else {}, model=model, template=template,
-                  profiler=_profiler(model, template, seq_len))  # fmt: skip
+                  profiler=_profiler(model, template, seq_len), estimator=_estimate if compute else None)  # fmt: skip
     old = baseline or (Path(settings.file).parent / settings.baseline if settings.baseline else None)
     known = read_baseline(old) if old and (baseline or old.exists()) else frozenset()
     choice = Choice(select=chosen, ignore=ignored, preview=preview or settings.preview, known=known)
@@ -83,14 +83,7 @@ def check(
         applied = _fix(world, choice, settings, dry_run)
         if applied and not dry_run:
             documents, unread = _documents(paths, {p.resolve() for p in skipped})
-            world = World(
-                documents,
-                compute=compute,
-                versions=world.versions,
-                model=model,
-                template=template,
-                profiler=world.profiler,
-            )
+            world = world.beside(documents)
     found = [h for h in hits(world, choice=choice) if not _off(h, settings)]
     if write_baseline:
         _write_baseline(write_baseline, [h.finding for h in found], dry_run)
@@ -207,6 +200,16 @@ def _profiler(model: str | None, template: str | None, seq_len: int | None) -> A
     return profile
 
 
+def _estimate(row: dict[str, Any]) -> dict[str, Any] | None:
+    """The planner's answer for one configuration, in the fields of a cases file; None where it cannot say."""
+    import json
+
+    from papertrain.plan.answers import answers
+
+    answer: dict[str, Any] | None = next(iter(answers([json.dumps(row).encode()])), None)
+    return answer if answer and answer["device_bytes"] else None
+
+
 def _model(named: object) -> Any:
     from papertrain.core.errors import PapertrainError
     from papertrain.facts.models import find_model
@@ -224,7 +227,6 @@ def _fix(world: World, choice: Any, settings: Settings, dry_run: bool) -> list[d
     from papertrain.configs.checking.engine import hits
     from papertrain.configs.checking.patches import apply
     from papertrain.configs.checking.read import read_source
-    from papertrain.configs.checking.world import World
     from papertrain.core.errors import PapertrainError
     from papertrain.core.files import read_text, unified, write_atomic
 
@@ -236,14 +238,7 @@ def _fix(world: World, choice: Any, settings: Settings, dry_run: bool) -> list[d
         for _ in range(100):
             documents = read_source(text, file, path)
             others = [d for d in world.documents if d.path != path]
-            here = World(
-                [*documents, *others],
-                compute=world.compute,
-                versions=world.versions,
-                model=world.model,
-                template=world.template,
-                profiler=world.profiler,
-            )
+            here = world.beside([*documents, *others])
             mendable = [h for h in hits(here, choice=choice) if h.finding.file == file and h.edits and h.finding.patch and h.finding.effect == "execution"
                         and h.finding.level in ("error", "warning") and not _off(h, settings)]  # fmt: skip
             if not mendable:

@@ -25,6 +25,7 @@ class World:
         model: str | None = None,
         template: str | None = None,
         profiler: Callable[[Path, ConfigDocument | None], DatasetProfile | None] | None = None,
+        estimator: Callable[[dict[str, Any]], dict[str, Any] | None] | None = None,
     ) -> None:
         self.documents = list(documents)
         self.compute = compute
@@ -32,9 +33,22 @@ class World:
         self.model = model
         self.template = template
         self.profiler = profiler
+        self.estimator = estimator
         self._read: dict[Path, list[ConfigDocument]] = {}
         self._rows: dict[Path, int | None] = {}
         self._profiles: dict[Path, DatasetProfile | None] = {}
+
+    def beside(self, documents: Sequence[ConfigDocument]) -> World:
+        """The same surroundings with other documents."""
+        return World(
+            documents,
+            compute=self.compute,
+            versions=self.versions,
+            model=self.model,
+            template=self.template,
+            profiler=self.profiler,
+            estimator=self.estimator,
+        )
 
     def version(self, package: str) -> str | None:
         """The installed version of a package, where the training environment is known."""

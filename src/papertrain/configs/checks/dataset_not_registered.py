@@ -46,6 +46,6 @@ RULE = Rule(
         kind="measured",
         ref="llamafactory 0.9.5: get_train_args accepts dataset=nope; ValueError `Undefined dataset nope in dataset_info.json.` at run",
     ),
-    fires='== s.yaml\nstage: sft\ntemplate: qwen\nfinetuning_type: lora\ndataset: reviews\ndataset_dir: .\n== dataset_info.json\n{"review": {"file_name": "r.jsonl"}}\n',
-    quiet='== s.yaml\nstage: sft\ntemplate: qwen\nfinetuning_type: lora\ndataset: review\ndataset_dir: .\n== dataset_info.json\n{"review": {"file_name": "r.jsonl"}}\n',
+    fires='== s.yaml\nstage: sft\ntemplate: qwen\nfinetuning_type: lora\ndataset: reviews\ndataset_dir: .\n== dataset_info.json\n{"review": {"hf_hub_url": "x/r"}}\n',
+    quiet='== s.yaml\nstage: sft\ntemplate: qwen\nfinetuning_type: lora\ndataset: review\ndataset_dir: .\n== dataset_info.json\n{"review": {"hf_hub_url": "x/r"}}\n',
 )

@@ -10,16 +10,18 @@ from papertrain.configs.checking.world import World
 from papertrain.core.findings import Rule
 from papertrain.core.texts import say
 from papertrain.core.values import Source
-from papertrain.facts.frameworks.load import release
+from papertrain.facts.frameworks.load import framework, release
 
 # Up to 0.16 the group had to fit into one forward batch of all cards; from 0.17 on, into one optimizer step.
 ACCUMULATION_COUNTS = "0.17"
 
 
 def check(document: ConfigDocument, world: World) -> Iterator[Wrong]:
-    if document.role not in ("grpo", "rloo"):
+    if document.role not in ("grpo", "rloo") and not (
+        document.role == "script" and "num_generations" in document.settings
+    ):
         return
-    generations = document.integer("num_generations") or (8 if document.role == "grpo" else 2)
+    generations = document.integer("num_generations") or (2 if document.role == "rloo" else 8)
     if generations < 2:
         yield Wrong(
             says=say("`num_generations` is {n}: an advantage needs at least 2", n=generations),
@@ -32,7 +34,7 @@ def check(document: ConfigDocument, world: World) -> Iterator[Wrong]:
         return
     micro = document.integer("per_device_train_batch_size") or 8
     steps = document.integer("gradient_accumulation_steps") or 1
-    version = world.framework(document).version if world.version("trl") is None else world.version("trl")
+    version = world.version("trl") or framework("trl").version
     counts = release(version or "1") >= release(ACCUMULATION_COUNTS)
     batch = document.integer("generation_batch_size") or (
         micro * cards * (document.integer("steps_per_generation") or steps) if counts else micro * cards
@@ -83,7 +85,7 @@ RULE = Rule(
     level="error",
     status="stable",
     check=check,
-    applies="trl",
+    applies="trl trainer",
     effect="experiment",
     what="The batch of a GRPO run cannot be divided into whole groups of `num_generations`.",
     why="TRL refuses before the first step; which batch it divides depends on its version.",

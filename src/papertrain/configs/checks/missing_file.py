@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from papertrain.configs.checking.document import ConfigDocument, Wrong, set_to
 from papertrain.configs.checking.world import World, datasets
@@ -87,7 +88,9 @@ def _registry(document: ConfigDocument, world: World) -> Iterator[Wrong]:
     folder = world.dataset_folder(document)
     if folder == "ONLINE" or folder.startswith("REMOTE:") or not _is_path(folder):
         return
-    path, _ = world.registry(document)
+    path, table = world.registry(document)
+    if path is not None and table is not None:
+        yield from _data_of(document, path, table)
     if path is None:
         default = "dataset_dir" not in document.settings or folder in ("data", "./data", "data/")
         key = (
@@ -106,6 +109,34 @@ def _registry(document: ConfigDocument, world: World) -> Iterator[Wrong]:
         )
 
 
+def _data_of(document: ConfigDocument, registry: Path, table: dict[str, Any]) -> Iterator[Wrong]:
+    """The local files of the data sets that this config uses."""
+    for key in ("dataset", "eval_dataset"):
+        for name in datasets(document, key):
+            entry = table.get(name)
+            if not isinstance(entry, dict):
+                continue
+            file = entry.get("file_name")
+            if (
+                isinstance(file, str)
+                and _is_path(file)
+                and not (registry.parent / file).exists()
+                and not any(
+                    k in entry for k in ("hf_hub_url", "ms_hub_url", "om_hub_url", "script_url", "cloud_file_name")
+                )
+            ):
+                yield Wrong(
+                    says=say(
+                        "data set `{name}` lies in {file}, which is not beside {registry}",
+                        name=name,
+                        file=file,
+                        registry=registry.name,
+                    ),
+                    at=(key,),
+                    instead=say("put the file there, or correct `file_name`"),
+                )
+
+
 def _data(document: ConfigDocument) -> Iterator[Wrong]:
     for name, entry in document.settings.items():
         file = entry.get("file_name") if isinstance(entry, dict) else None
@@ -122,7 +153,7 @@ def _data(document: ConfigDocument) -> Iterator[Wrong]:
         yield Wrong(
             says=say("`{name}` names {file}, which is not in this folder", name=name, file=file) + (say("; nearest is {near}", near=near) if near else ""),
             at=(name, "file_name"), instead=f'"file_name": "{near}"' if near else say("a file beside dataset_info.json"),
-            edits=(set_to(name, "file_name", value=near),) if near else (), level="warning",
+            edits=(set_to(name, "file_name", value=near),) if near else (),
         )  # fmt: skip
 
 
