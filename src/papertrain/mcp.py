@@ -14,9 +14,10 @@ import msgspec
 
 from papertrain import verbs
 from papertrain.core.errors import PapertrainError
+from papertrain.core.files import only_reading
 from papertrain.core.redact import redact_json
 from papertrain.core.report import SCHEMA
-from papertrain.core.schema import ENVELOPE, READING, arguments, confine, readable, schema_of
+from papertrain.core.schema import ENVELOPE, READING, arguments, confine, readable, schema_of, unwritten
 from papertrain.core.version import __version__
 from papertrain.report.show import shorten
 
@@ -61,7 +62,8 @@ def call(name: str, given: dict[str, Any], folders: list[Path]) -> tuple[dict[st
         values = arguments(params, given)
         for key, value in values.items():
             confine(key, value, folders, is_path=any(p.name == key and p.kind is Path for p in params))
-        document = verbs.load(name)(**values).envelope()
+        with only_reading():
+            document = verbs.load(name)(**values, **unwritten(verbs.load(name))).envelope()
         if brief:
             document["data"] = shorten(document["data"])
         failed = False

@@ -3,29 +3,31 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
 import msgspec
 
-from papertrain.core.files import Writer
+from papertrain.core.files import Writer, read_text, sha256_file
 from papertrain.core.results import Evidence
 
 FILE = "evidence.jsonl"
+IDS = re.compile(r"\bE\d+\b")
 
 
 def read_evidence(root: Path) -> list[Evidence]:
     """Every entry of the workspace, in order; a torn last line is passed over."""
     found: list[Evidence] = []
     try:
-        lines = (root / FILE).read_text("utf-8", errors="replace").splitlines()
+        text = read_text(root / FILE) if (root / FILE).exists() else ""
     except OSError:
         return found
-    for line in lines:
+    for line in text.split("\n"):
         try:
             found.append(msgspec.json.decode(line, type=Evidence))
-        except msgspec.MsgspecError:
+        except (msgspec.MsgspecError, RecursionError):
             continue
     return found
 
@@ -59,6 +61,51 @@ def append_evidence(writer: Writer, root: Path, new: Iterable[Evidence]) -> list
             )
             writer.append(FILE, json.dumps(msgspec.to_builtins(stamped), ensure_ascii=False))
     return numbered
+
+
+def superseded(entries: Sequence[Evidence], there: Callable[[str], bool] = lambda file: True) -> set[str]:
+    """Ids of entries that were read anew later: they stay in the file, and nothing rests on them any more.
+
+    A later reading replaces an earlier one of the same claim in the same file, or in a file that is no longer there.
+    """
+    last = {(e.claim, e.seed, e.file): e.id for e in entries}
+    newest = {(e.claim, e.seed): e.id for e in entries}
+    return {
+        e.id
+        for e in entries
+        if last[e.claim, e.seed, e.file] != e.id or (newest[e.claim, e.seed] != e.id and not there(e.file))
+    }
+
+
+def stale(root: Path, entries: Sequence[Evidence]) -> dict[str, str]:
+    """Ids of the entries that hold no more, with the reason: their source changed after it was read, or what they rest on did."""
+    old = superseded(entries, lambda file: (root / file).is_file())
+    found: dict[str, str] = {}
+    digests: dict[str, str | None] = {}
+    for e in entries:
+        if e.id in old or e.value is None or not e.sha256:
+            continue
+        if e.file not in digests:
+            digests[e.file] = _digest(root / e.file)
+        if digests[e.file] is None:
+            found[e.id] = f"{e.file} is not there any more"
+        elif digests[e.file] != e.sha256:
+            found[e.id] = f"{e.file} has changed since it was read"
+        elif gone := [i for i in rests_on(e) if i in found or i in old]:
+            found[e.id] = f"it rests on {', '.join(gone[:3])}, which {'holds' if len(gone) == 1 else 'hold'} no more"
+    return found
+
+
+def rests_on(e: Evidence) -> list[str]:
+    """The entries that this one was computed from: `mean of E3, E4`."""
+    return IDS.findall(e.pointer) if e.pointer.startswith("mean of ") else []
+
+
+def _digest(path: Path) -> str | None:
+    try:
+        return sha256_file(path) if path.is_file() else None
+    except (OSError, ValueError):
+        return None
 
 
 def _content(e: Evidence) -> tuple[object, ...]:

@@ -12,10 +12,12 @@ import fcntl
 import hashlib
 import json
 import os
+import re
 import secrets
 import stat
 import time
 from collections.abc import Iterator
+from contextvars import ContextVar
 from pathlib import Path, PurePosixPath
 from types import TracebackType
 from typing import IO
@@ -26,7 +28,36 @@ from papertrain.core.values import Value
 
 HIDDEN = ".papertrain"
 DIGESTS = f"{HIDDEN}/digests.json"
+PENDING = f"{HIDDEN}/pending.json"
+"""What a write is about to put in place: a run that is killed in the middle did not thereby become a person's edit."""
+LEFTOVER = re.compile(r"\..+\.\d+\.[0-9a-f]{8}\.tmp")
 TEXT_LIMIT = 50 * 2**20
+
+_reading: ContextVar[bool] = ContextVar("reading", default=False)
+_places: ContextVar[set[Path] | None] = ContextVar("places", default=None)
+
+
+@contextlib.contextmanager
+def only_reading() -> Iterator[None]:
+    """While it holds nothing is written: every writer makes a dry run (tool server, page)."""
+    token = _reading.set(True)
+    try:
+        yield
+    finally:
+        _reading.reset(token)
+
+
+@contextlib.contextmanager
+def places_written() -> Iterator[set[Path]]:
+    """The places that writers wrote to meanwhile."""
+    outer, places = _places.get(), set[Path]()
+    token = _places.set(places)
+    try:
+        yield places
+    finally:
+        _places.reset(token)
+        if outer is not None:
+            outer |= places
 
 
 def sha256_file(path: Path) -> str:
@@ -121,9 +152,11 @@ def locked(root: Path, *, wait_seconds: float = 20.0) -> Iterator[None]:
 
 def write_atomic(path: Path, data: bytes, *, executable: bool = False) -> None:
     """The old content or the new one, never a part: a temporary file beside it, synced, then renamed."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.{secrets.token_hex(4)}.tmp")
+    if _reading.get():
+        raise Refused("only reading is granted here: nothing is written", code="only-reading", file=path)
+    temporary = path.with_name(f".{path.name[:180]}.{os.getpid()}.{secrets.token_hex(4)}.tmp")
     try:
+        path.parent.mkdir(parents=True, exist_ok=True)
         with temporary.open("wb") as f:
             f.write(data)
             f.flush()
@@ -138,7 +171,13 @@ def write_atomic(path: Path, data: bytes, *, executable: bool = False) -> None:
             f"cannot write: {(error.strerror or str(error)).lower()}", code="cannot-write", file=path
         ) from None
     finally:
-        temporary.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            temporary.unlink(missing_ok=True)
+
+
+def leftover(name: str) -> bool:
+    """Whether a file of that name is what a killed write left behind."""
+    return LEFTOVER.fullmatch(name) is not None
 
 
 class Writer:
@@ -151,7 +190,7 @@ class Writer:
     def __init__(self, root: Path, *, overwrite: bool = False, dry_run: bool = False) -> None:
         self.root = Path(root)
         self.overwrite = overwrite
-        self.dry_run = dry_run
+        self.dry_run = dry_run or _reading.get()
         self.changes: list[Written] = []
         self._staged: dict[str, tuple[bytes, bool]] = {}
         self._appended: dict[str, list[str]] = {}
@@ -188,6 +227,8 @@ class Writer:
             self.root.mkdir(parents=True, exist_ok=True)
             with locked(self.root):
                 self._write()
+            if (places := _places.get()) is not None:
+                places.add(self.root)
         except OSError as error2:
             raise PapertrainError(
                 f"cannot write here: {(error2.strerror or str(error2)).lower()}", code="cannot-write", file=self.root
@@ -207,15 +248,16 @@ class Writer:
             raise Refused(f"{name!r} is a link out of {self.root}: it is not followed", code="outside")
         return str(pure)
 
-    def _digests(self) -> dict[str, str]:
+    def _digests(self, name: str = DIGESTS) -> dict[str, str]:
         try:
-            known = json.loads((self.root / DIGESTS).read_text("utf-8"))
-        except (OSError, ValueError):
+            known = json.loads((self.root / name).read_text("utf-8"))
+        except (OSError, ValueError, RecursionError):
             return {}
         return {k: v for k, v in known.items() if isinstance(v, str)} if isinstance(known, dict) else {}
 
     def _compare(self, digests: dict[str, str]) -> None:
         self.changes = []
+        pending = self._digests(PENDING)
         for name, (data, _) in self._staged.items():
             path = self.root / name
             if not path.exists():
@@ -229,7 +271,7 @@ class Writer:
                 self.changes.append(Written(path=name, kind="same", size=len(data)))
                 continue
             diff = "" if _binary(data) or _binary(old) else unified(old.decode("utf-8", "replace"), data.decode(), name)
-            edited = digests.get(name) != hashlib.sha256(old).hexdigest()
+            edited = hashlib.sha256(old).hexdigest() not in (digests.get(name), pending.get(name))
             self.changes.append(Written(path=name, kind="edited" if edited else "changed", diff=diff, size=len(data)))
 
     def _write(self) -> None:
@@ -244,11 +286,15 @@ class Writer:
                 file=self.root / edited[0].path,
                 ask=["--dry-run shows the difference", "--overwrite replaces the edits", "or move the file away"],
             )
+        after = {c.path: hashlib.sha256(self._staged[c.path][0]).hexdigest() for c in self.changes}
+        if any(c.kind != "same" for c in self.changes):
+            pending = self._digests(PENDING) | after
+            write_atomic(self.root / PENDING, (json.dumps(pending, indent=0, sort_keys=True) + "\n").encode())
         for change in self.changes:
             data, executable = self._staged[change.path]
             if change.kind != "same":
                 write_atomic(self.root / change.path, data, executable=executable)
-            digests[change.path] = hashlib.sha256(data).hexdigest()
+        digests |= after
         for name, lines in self._appended.items():
             _append(self.root / name, "".join(lines))
         for name in self._removed:
@@ -258,20 +304,38 @@ class Writer:
                 digests.pop(name)
         if self._staged:
             write_atomic(self.root / DIGESTS, (json.dumps(digests, indent=0, sort_keys=True) + "\n").encode())
+        self._tidy()
+
+    def _tidy(self) -> None:
+        """What an earlier, killed run left beside the files of this one goes away; nobody else writes meanwhile."""
+        folders = {(self.root / name).parent for name in self._staged} | {self.root / HIDDEN}
+        with contextlib.suppress(OSError):
+            (self.root / PENDING).unlink(missing_ok=True)
+            for folder in folders:
+                for path in folder.glob(".*.tmp"):
+                    if leftover(path.name):
+                        path.unlink(missing_ok=True)
 
 
 def _append(path: Path, text: str) -> None:
     """Lines added whole: a torn last line of a killed run is closed first."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("ab+") as f:
-        f.seek(0, os.SEEK_END)
-        if f.tell():
+    with path.open("ab+", buffering=0) as f:
+        size = f.seek(0, os.SEEK_END)
+        if size:
             f.seek(-1, os.SEEK_END)
             if f.read(1) != b"\n":
                 text = "\n" + text
-        f.write(text.encode())
-        f.flush()
-        os.fsync(f.fileno())
+        data = text.encode()
+        try:
+            while data:
+                data = data[f.write(data) :]
+            os.fsync(f.fileno())
+        except OSError:
+            # A full disk takes a part of a line: better none of it.
+            with contextlib.suppress(OSError):
+                f.truncate(size)
+            raise
 
 
 def _binary(data: bytes) -> bool:

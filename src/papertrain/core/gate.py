@@ -9,11 +9,12 @@ from pathlib import Path
 
 from papertrain.core.errors import Refused
 from papertrain.core.files import HIDDEN, Writer
+from papertrain.core.governance import at_least
+from papertrain.core.project import FILE as PROJECT
 from papertrain.core.values import Mode, Record
 from papertrain.core.workspace import Workspace
 
 CONFIRMED = "confirmed.json"
-PROJECT = "paper-project.yaml"
 
 
 class Confirmation(Record, frozen=True, kw_only=True):
@@ -27,7 +28,11 @@ class Confirmation(Record, frozen=True, kw_only=True):
 
 def decide_mode(asked: Mode | None, place: Path | None) -> Mode:
     """`--mode`; else standard where the study says so or a paper-project.yaml lies in or above the place; else quick with
-    a place, exploratory without."""
+    a place, exploratory without. A governance text can make it stricter, never looser."""
+    return at_least(_decided(asked, place))
+
+
+def _decided(asked: Mode | None, place: Path | None) -> Mode:
     if asked is not None:
         return asked
     if place is None:

@@ -16,7 +16,7 @@ KINDS = {str: "string", Path: "string", int: "integer", float: "number", bool: "
 # What acts, writes or asks a network is not offered where only reading is granted.
 ACTING = {
     "output", "confirm", "overwrite", "dry_run", "yes", "fix", "notify", "live", "until", "online", "authorize", "passthrough",
-    "supervise", "env", "stacks", "interval", "try_",
+    "supervise", "env", "stacks", "interval", "try_", "write_baseline",
 }  # fmt: skip
 
 ENVELOPE: dict[str, Any] = {
@@ -40,6 +40,11 @@ ENVELOPE: dict[str, Any] = {
 def readable(verb: Callable[..., Any]) -> list[Parameter]:
     """The parameters of a verb that only ask."""
     return [p for p in parameters(verb) if p.name not in ACTING]
+
+
+def unwritten(verb: Callable[..., Any]) -> dict[str, Any]:
+    """What is added to a call where only reading is granted: a verb that can say what it would write does that."""
+    return {"dry_run": True} if any(p.name == "dry_run" for p in parameters(verb)) else {}
 
 
 def schema_of(params: list[Parameter]) -> dict[str, Any]:

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Literal
 
+from papertrain.core.evidence import read_evidence, stale
 from papertrain.core.files import sha256_file
 from papertrain.core.gate import confirmation
 from papertrain.core.texts import say
@@ -198,6 +199,12 @@ def _results(work: Workspace, grid: list[Run]) -> Step:
     command = f"papertrain compare {work.root} -o {work.root}"
     if not table.is_file():
         return Step(step=5, name="results", state="missing", because=say("no tables/main.tex"), next=command)
+    held = stale(work.root, read_evidence(work.root))
+    if held:
+        first = next(iter(held))
+        because = say("{n} numbers are stale: {id}: {why}", n=len(held), id=first, why=held[first])
+        again = f"papertrain evaluate {work.root}" if done else command
+        return Step(step=5, name="results", state="stale", because=because, next=again)
     newest = max((p.stat().st_mtime for p in (work.root / "results").glob("*/metrics.json")), default=0.0)
     if newest > table.stat().st_mtime + 1:
         return Step(step=5, name="results", state="stale", because=say("a score is newer than the table"), next=command)

@@ -15,6 +15,7 @@ from typing import Any
 import msgspec
 
 from papertrain.core.errors import PapertrainError
+from papertrain.core.evidence import superseded
 from papertrain.core.results import Evidence
 from papertrain.core.values import Value
 from papertrain.evidence.bundle import Archive
@@ -62,14 +63,17 @@ def verify(archive: Archive, recompute: Recompute) -> Verdict:
     def computed(name: str) -> dict[str, float]:
         return recompute(name, archive.read(name))
 
+    old = superseded(entries, lambda file: file in present)
     for number in entries:
-        if number.status == "missing" or number.value is None:
+        if number.status == "missing" or number.value is None or number.id in old:
             continue
         said, found = _read_again(archive, listed, present, number, computed)
         if said:
             faults.append(Fault(file=number.file, says=f"{number.id}: {said}"))
         reread += found
-    left = sum(1 for e in entries if e.value is not None) - reread
+    left = sum(1 for e in entries if e.value is not None and e.id not in old) - reread
+    if old:
+        notes.append(f"{len(old)} earlier readings were replaced by later ones of the same claim, and were passed over")
     if left:
         notes.append(
             f"{left} numbers have a source with no pointer that can be followed here: their digest was held, their value was not read again"

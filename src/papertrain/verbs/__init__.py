@@ -18,9 +18,11 @@ def names() -> list[str]:
 
 
 def load(name: str) -> Verb:
-    """The function of a verb."""
+    """The function of a verb, with what holds for all of them. Every face gets it here."""
+    from papertrain.verbs._govern import governed
+
     verb: Verb = getattr(import_module(f"papertrain.verbs.{name}"), name)
-    return verb
+    return governed(name, verb)
 
 
 def __getattr__(name: str) -> Any:

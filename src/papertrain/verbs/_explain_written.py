@@ -26,7 +26,7 @@ def evidence(id: str, where: Path | None, method: str | None) -> Answer | None:
             ask=["--plan WORK"],
             command=f"papertrain explain {id} --plan work",
         )
-    from papertrain.core.evidence import read_evidence
+    from papertrain.core.evidence import read_evidence, rests_on, stale, superseded
     from papertrain.core.workspace import Workspace
 
     space = Workspace.open(where)
@@ -38,18 +38,30 @@ def evidence(id: str, where: Path | None, method: str | None) -> Answer | None:
             code="unknown-id",
             nearest=entries[-1].id if entries else None,
         )
-    lines = ["", f"  {e.claim}: {e.value} {'' if e.unit == '1' else e.unit}".rstrip()]
+    value = "–" if e.value is None else e.value
+    lines = ["", f"  {e.claim}: {value} {'' if e.unit in ('1', 'text') else e.unit}".rstrip()]
     lines += [
         f"  {say('read in')}  {e.file}{' at ' + e.pointer if e.pointer else ''}",
         f"  sha256   {e.sha256}",
         f"  {say('made by')}  {e.made_by or '?'}",
     ]
     lines += [f"  {say('read at')}  {e.read_at}"] if e.read_at else []
+    lines += [f"  seed     {e.seed}"] if e.seed is not None else []
+    lines += [f"  commit   {e.commit}"] if e.commit else []
+    for other in entries:
+        if other.id in rests_on(e):
+            lines.append(
+                f"  {say('rests on')}  {other.id}  {other.claim}: {other.value} ({other.status}, {other.file})"
+            )
     now = unchanged(space.root / e.file, e.sha256)
+    if held := stale(space.root, entries).get(e.id):
+        now += "; " + say("stale: {why}", why=held)
+    elif e.id in superseded(entries, lambda file: (space.root / file).is_file()):
+        now += "; " + say("it was read anew later, and nothing rests on this entry any more")
     return Answer(
         id=id,
         kind="evidence",
-        result=f"{e.claim}: {e.value} ({e.status})",
+        result=f"{e.claim}: {value} ({e.status})",
         explanation=now,
         body="\n".join(lines) + "\n",
         data={"evidence": plain(e), "now": now},

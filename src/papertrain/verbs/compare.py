@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
+import msgspec
+
 from papertrain.core.params import Arg, DryRunArg, ModeArg, OutArg, OverwriteArg
 from papertrain.core.report import Report
 from papertrain.core.texts import say
@@ -85,13 +87,33 @@ def compare(
     if missing:
         return _missing(found, how)
     place = output if output is not None else (work if how != "exploratory" else None)
+    held = _stale(work)
     written: list[str] = []
     if place is not None:
         from papertrain.verbs._compare_write import write
 
         found, written = write(found, asked, place, overwrite=overwrite, dry_run=dry_run or how == "exploratory")
     changes = _against(found, against) if against is not None else []
-    return _report(found, asked, written, changes, how, place, dry_run=dry_run)
+    report = _report(found, asked, written, changes, how, place, dry_run=dry_run)
+    return msgspec.structs.replace(report, warnings=(*held, *report.warnings))
+
+
+def _stale(work: Path | None) -> tuple[str, ...]:
+    """What stood in the evidence before this comparison and holds no more: tables made from it hold no more either."""
+    from papertrain.core.evidence import read_evidence, stale
+
+    held = stale(work, read_evidence(work)) if work is not None else {}
+    if not held:
+        return ()
+    first = next(iter(held))
+    return (
+        say(
+            "{n} numbers of earlier tables are stale ({id}: {why}); this table reads them anew",
+            n=len(held),
+            id=first,
+            why=held[first],
+        ),
+    )
 
 
 def _report(

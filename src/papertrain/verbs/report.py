@@ -112,7 +112,7 @@ def _results(root: Path) -> str:
     import csv
     from html import escape
 
-    from papertrain.core.evidence import read_evidence
+    from papertrain.core.evidence import read_evidence, stale, superseded
     from papertrain.report.html import picture, table
 
     parts = []
@@ -122,10 +122,20 @@ def _results(root: Path) -> str:
             parts.append(f"<h3>{escape(file.stem)}</h3>" + table(rows[0], rows[1:]))
     for file in sorted((root / "figures").glob("*.png")):
         parts.append(picture(file.read_bytes(), f"figures/{file.name}"))
+    entries = read_evidence(root)
+    old, held = superseded(entries), stale(root, entries)
     evidence: list[tuple[Any, ...]] = [
-        (e.id, e.claim, "–" if e.value is None else json.dumps(e.value), e.status, f"{e.file} {e.pointer}")
-        for e in read_evidence(root)
+        (
+            e.id,
+            e.claim,
+            "–" if e.value is None else json.dumps(e.value),
+            e.status,
+            f"{e.file} {e.pointer}",
+            ("stale: " + held[e.id], "warning") if e.id in held else "read anew later" if e.id in old else "holds",
+        )
+        for e in entries
     ]
     if evidence:
-        parts.append("<h3>Evidence</h3>" + table(("id", "claim", "value", "status", "source"), evidence, numeric=(2,)))
+        heads = ("id", "claim", "value", "status", "source", "now")
+        parts.append("<h3>Evidence</h3>" + table(heads, evidence, numeric=(2,)))
     return "".join(parts)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -18,6 +19,12 @@ def status(
     work: Annotated[Path, Arg("the workspace", "WORK")],
     *,
     confirm: Annotated[str | None, Arg("confirm a step: `derive` confirms every plan as it stands now", "STEP")] = None,
+    project: Annotated[
+        bool, Arg("what was understood of paper-project.yaml, and what the study could add to it")
+    ] = False,
+    authorize: Annotated[
+        Sequence[str], Arg("write the proposed change to this file: `paper-project.yaml`", "FILE")
+    ] = (),
     mode: ModeArg = None,
 ) -> Report:
     """Show what is done, what is missing or stale, and the next command.
@@ -27,11 +34,16 @@ def status(
 
     papertrain status work
     papertrain status work --confirm derive        you read the plan and stand by it; recorded with its digest and time
+    papertrain status work --project               paper-project.yaml: what was understood, and a diff that adds what is known
     """
     from papertrain.core.gate import decide_mode
     from papertrain.evidence.checklist import done_when, steps
 
     space = Workspace.open(work)
+    if project or authorize:
+        from papertrain.verbs._project import project_report
+
+        return project_report(space, authorize, decide_mode(mode, work))
     said = _confirm(space, confirm) if confirm is not None else ""
     found, conditions, grid = steps(space), done_when(space), space.grid()
     first = next((s for s in found if s.state != "done"), None)

@@ -9,8 +9,9 @@ from typing import Any
 
 from papertrain import verbs
 from papertrain.core.errors import PapertrainError
+from papertrain.core.files import only_reading
 from papertrain.core.redact import redact
-from papertrain.core.schema import READING, arguments, confine, readable
+from papertrain.core.schema import READING, arguments, confine, readable, unwritten
 from papertrain.report.html import page, three_parts
 from papertrain.web.guard import COOKIE, HEADERS, host_allowed, same_origin, token_given
 
@@ -135,7 +136,8 @@ def _answer(name: str, given: dict[str, str], folders: list[Path]) -> Any:
 
 def _ask(name: str, values: dict[str, Any]) -> Any:
     try:
-        return verbs.load(name)(**values)
+        with only_reading():
+            return verbs.load(name)(**values, **unwritten(verbs.load(name)))
     except PapertrainError as error:
         return error
     except Exception as fault:
