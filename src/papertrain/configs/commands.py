@@ -51,8 +51,31 @@ def ways(job: Job, target: str) -> list[Way]:
     inner = found[0 if job.devices == 1 else 1].name
     line = f'ray job submit --address "${{RAY_ADDRESS:-http://127.0.0.1:8265}}" --working-dir . -- bash commands.sh {inner}'
     found.append(Way(name=f"{base}-ray", title="Ray job", line=line))
+    if target == "llamafactory":
+        found += _after(job, base, one)
     planned = "-nodes" if job.nodes > 1 else "-several" if job.devices > 1 else "-one"
     return sorted(found, key=lambda way: not way.name.endswith(planned))
+
+
+def _after(job: Job, base: str, p: Program) -> list[Way]:
+    """What LLaMA-Factory does with the trained model, under the template that it was trained with."""
+    steps = {
+        "predict": ("predictions of the held-out file", "train"),
+        "export": ("adapters merged into the weights", "export"),
+        "chat": ("a talk with it", "chat"),
+    }
+    here = job.folder("llamafactory")
+    known = {"chat"} | ({"predict"} if job.task == "sft" else set()) | ({"export"} if job.adapters else set())
+    return [
+        Way(
+            name=f"{base}-{name}",
+            title=title,
+            line=f"llamafactory-cli {verb} {here}/{name}.yaml",
+            environment=p.environment,
+        )
+        for name, (title, verb) in steps.items()
+        if name in known
+    ]
 
 
 def _sized(job: Job, target: str, devices: int, nodes: int) -> Program:
