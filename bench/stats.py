@@ -343,9 +343,7 @@ if __name__ == "__main__":
     asked = sys.argv[1:] or ["speed", "simulate"]
     if "speed" in asked:
         speed()
-        print(
-            f"      peak memory of this run: {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MB, the peers included"
-        )
+        memory()
     if "simulate" in asked:
         simulate()
     print(f"\n{len(failures)} short of its goal" + (f": {', '.join(failures)}" if failures else ""))

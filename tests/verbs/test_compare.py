@@ -187,6 +187,73 @@ class TestReported:
         assert cell(r, "a")["status"] == "typed" and any(i.get("code") == "typed" for i in r.data["issues"])
 
 
+class TestFoldersOfFrameworks:
+    def test_files_of_one_training_that_repeat_each_other_count_once(self, tmp_path: Path) -> None:
+        for m, acc in (("ours", 0.9), ("base", 0.8)):
+            for s in (1, 2, 3):
+                folder = tmp_path / f"r/{m}/seed_{s}"
+                folder.mkdir(parents=True)
+                result = {"eval_accuracy": acc + s / 100, "eval_loss": 0.3, "eval_samples": 500}
+                (folder / "eval_results.json").write_text(json.dumps(result))
+                (folder / "all_results.json").write_text(
+                    json.dumps({**result, "train_loss": 0.1, "predict_accuracy": acc})
+                )
+                (folder / "predict_results.json").write_text(json.dumps({"predict_accuracy": acc - s / 100}))
+                (folder / "trainer_state.json").write_text(
+                    json.dumps({"log_history": [{"step": 1, "eval_accuracy": 0.1}]})
+                )
+        r = compare([tmp_path / "r"], ours="ours", baseline="base")
+        c = cell(r, "ours")
+        # the test split (predict) is reported, not the validation split, and not their mean
+        assert c["n_seeds"] == 3 and c["value"] == pytest.approx(0.88) and set(c["seeds"]) == {"1", "2", "3"}
+        assert any(i.get("code") == "validation-left-out" for i in r.data["issues"])
+        assert not any(i.get("code") in ("repeats", "duplicate-value") for i in r.data["issues"])
+
+    def test_harness_samples_are_paired_by_question_and_filter(self, tmp_path: Path) -> None:
+        for m, right in (("a", A), ("b", B)):
+            folder = tmp_path / m
+            folder.mkdir()
+            acc = sum(right) / len(right)
+            (folder / "results_2026-01-01T00-00-00.json").write_text(
+                json.dumps(
+                    {
+                        "results": {"gsm8k": {"exact_match,strict-match": acc, "exact_match,flexible-extract": 1.0}},
+                        "n-samples": {"gsm8k": {"effective": 220}},
+                        "config": {},
+                    }
+                )
+            )
+            rows = [
+                {
+                    "doc_id": i,
+                    "doc_hash": f"h{i}",
+                    "target": "1",
+                    "target_hash": f"t{i}",
+                    "filter": f,
+                    "metrics": ["exact_match"],
+                    "resps": [],
+                    "exact_match": float(ok or f != "strict-match"),
+                }
+                for i, ok in enumerate(right)
+                for f in ("strict-match", "flexible-extract")
+            ]
+            (folder / "samples_gsm8k_2026-01-01T00-00-00.jsonl").write_text("".join(json.dumps(x) + "\n" for x in rows))
+        r = compare(system=[f"a={tmp_path / 'a'}", f"b={tmp_path / 'b'}"], ours="a", baseline="b")
+        t = comparison(r, "exact_match,strict-match")
+        assert t["test"] == "mcnemar-exact" and t["p"] == pytest.approx(0.0079, abs=5e-5)
+        assert cell(r, "a", "exact_match,strict-match", "gsm8k")["status"] == "verified"
+        assert not any(i.get("code") == "disagrees" for i in r.data["issues"])
+
+    def test_a_published_score_that_its_own_outputs_contradict_is_said(self, tmp_path: Path) -> None:
+        predictions(tmp_path / "a/predictions.csv", A)
+        (tmp_path / "a/eval_results.json").write_text('{"accuracy": 0.7}')
+        r = compare(system=[f"a={tmp_path / 'a'}"])
+        assert any(
+            i.get("code") == "disagrees" and "the file says 0.7, its own outputs give 0.636364" in i["says"]
+            for i in r.data["issues"]
+        )
+
+
 class TestSeeds:
     def table(self, tmp_path: Path, ours: list[float], base: list[float]) -> Path:
         f = tmp_path / "s.csv"

@@ -54,6 +54,7 @@ def sheet(
     style: str = "stars",
     directions: Sequence[bool | None] | None = None,
     labels: Mapping[str, str] | None = None,
+    repeats: str = "seeds",
 ) -> Sheet:
     """style `intervals` prints intervals instead of marks for significance."""
     ways = tuple(directions) if directions is not None else tuple(c.higher_is_better for c in table.columns)
@@ -70,7 +71,7 @@ def sheet(
     return Sheet(
         rows=tuple((labels or {}).get(r, r) for r in table.rows), datasets=tuple(c.dataset for c in table.columns),
         metrics=tuple(heading(c, pretty.get(c.metric, c.metric)) for c in table.columns), directions=ways, cells=tuple(rows), notes=tuple(notes),
-        legend=tuple(_legend(table, tests, style, signs, rows)),
+        legend=tuple(_legend(table, tests, style, signs, rows, repeats)),
     )  # fmt: skip
 
 
@@ -137,6 +138,7 @@ def _legend(
     style: str,
     signs: Mapping[tuple[str, int], str],
     rows: Sequence[Sequence[Shown]],
+    repeats: str,
 ) -> list[str]:
     flat = [c for row in rows for c in row]
     out = []
@@ -145,7 +147,7 @@ def _legend(
     seeds = sorted({c.n_seeds for line in table.cells for c in line if c.n_seeds > 1})
     if any(c.plus_minus for c in flat):
         out.append(
-            f"± is the sample standard deviation over {'–'.join(str(s) for s in ([seeds[0], seeds[-1]] if len(seeds) > 1 else seeds))} seeds."
+            f"± is the sample standard deviation over {'–'.join(str(s) for s in ([seeds[0], seeds[-1]] if len(seeds) > 1 else seeds))} {repeats}."
         )
     if any(c.interval for c in flat):
         methods = sorted({c.ci.method for line in table.cells for c in line if c.ci is not None})

@@ -6,6 +6,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
+from papertrain.core.errors import PapertrainError
 from papertrain.core.values import Value
 from papertrain.results import names
 from papertrain.results.collect import Collection
@@ -74,7 +75,8 @@ def measured_entries(
     by: dict[str, list[Items]] = defaultdict(list)
     for i in items:
         by[i.dataset].append(i)
-    out = []
+    out: list[Entry] = []
+    refused: list[PapertrainError] = []
     for dataset, group in by.items():
         kinds = Counter(task(i) for i in group if i.label is not None)
         kind = kinds.most_common(1)[0][0] if kinds else ""
@@ -86,18 +88,25 @@ def measured_entries(
         for i in group:
             asked = (metrics or {}).get(dataset) or wanted
             k = kind if i.label is not None and kind else task(i)
-            for m in measure(
-                i,
-                asked or None,
-                classes=classes if k == "classification" else None,
-                positive=positive,
-                everything=everything,
-                kind=k,
-            ):
+            try:
+                scored = measure(
+                    i,
+                    asked or None,
+                    classes=classes if k == "classification" else None,
+                    positive=positive,
+                    everything=everything,
+                    kind=k,
+                )
+            except PapertrainError as error:
+                refused.append(error)
+                continue
+            for m in scored:
                 if k == "classification" and everything and "[" in m.metric:
                     continue
                 out.append(Entry(system=i.system, dataset=dataset, metric=m.metric, seed=i.seed, value=m.value, scale=scale_of(m), measured=m, items=i,
                                  higher_is_better=m.higher_is_better, reason=m.reason))  # fmt: skip
+    if refused and not out:
+        raise refused[0]
     return out
 
 
@@ -138,6 +147,7 @@ def build(collection: Collection, *, wanted: Sequence[str] = (), positive: str =
     if wanted:
         keys = {names.key(w) for w in wanted} | {w.lower() for w in wanted}
         reported = [e for e in reported if names.key(e.metric) in keys or e.metric.lower() in keys]
+    reported = _test_split_only(reported, issues)
     reported = [e for e in reported if not _superseded(e, computed, issues)]
     if not everything:
         reported = _main_only(reported, bool(wanted), issues)
@@ -189,8 +199,7 @@ def _superseded(e: Entry, computed: list[Entry], issues: list[Issue]) -> bool:
         (
             c
             for c in computed
-            if (c.system, c.dataset, c.seed) == (e.system, e.dataset, e.seed)
-            and names.key(c.metric) == names.key(e.metric)
+            if (c.system, c.dataset, c.seed) == (e.system, e.dataset, e.seed) and _same_metric(c.metric, e.metric)
         ),
         None,
     )
@@ -211,12 +220,43 @@ def _superseded(e: Entry, computed: list[Entry], issues: list[Issue]) -> bool:
     return True
 
 
+def _same_metric(a: str, b: str) -> bool:
+    """The same name; `eval_accuracy` is accuracy, but two answer filters of one metric are two metrics."""
+    return a == b or ("," not in a + b and names.key(a) == names.key(b))
+
+
 def _beside(e: Entry, computed: list[Entry]) -> bool:
     """Results in the folder of the predictions that were scored here add nothing but training numbers."""
     folder = e.score.file.rpartition("/")[0] if e.score else ""
     return any(
         c.items is not None and c.items.file.rpartition("/")[0] == folder and c.system == e.system for c in computed
     )
+
+
+TEST_SPLITS = {"test", "predict"}
+
+
+def _test_split_only(entries: list[Entry], issues: list[Issue]) -> list[Entry]:
+    """Where a run has a score on the test split, its score on the validation split is another number, not a repeat."""
+
+    def split(e: Entry) -> str:
+        return e.score.settings.get("split", "") if e.score is not None else ""
+
+    tested = {(e.system, e.dataset, e.metric, e.seed) for e in entries if split(e) in TEST_SPLITS}
+    keep = [
+        e
+        for e in entries
+        if split(e) in TEST_SPLITS or not split(e) or (e.system, e.dataset, e.metric, e.seed) not in tested
+    ]
+    if len(keep) < len(entries):
+        issues.append(
+            Issue(
+                says="scores on the validation split are left out beside those on the test split",
+                code="validation-left-out",
+                level="note",
+            )
+        )
+    return keep
 
 
 def _main_only(entries: list[Entry], named: bool, issues: list[Issue]) -> list[Entry]:

@@ -212,28 +212,15 @@ def collect(
             if name:
                 # the folder belongs to one system: the first part of its path that varies is its data set
                 g = Guess(method=name, dataset=g.dataset or ("" if root is None else g.method), seed=g.seed)
-            scores += [_place(s, g, name) for s in reading.scores]
-            items += [_place(i, g, name) for i in reading.items]
+            here: list[Score | Items] = [
+                *(_place(s, g, name) for s in reading.scores),
+                *(_place(i, g, name) for i in reading.items),
+            ]
+            if f.name not in SUMMARIES or not _detailed(f, files):
+                scores += [x for x in here if isinstance(x, Score)]
+            items += [x for x in here if isinstance(x, Items)]
             issues += reading.issues
-            systems = sorted(
-                {
-                    x.system
-                    for x in (
-                        *[_place(s, g, name) for s in reading.scores],
-                        *[_place(i, g, name) for i in reading.items],
-                    )
-                }
-            )
-            datasets = sorted(
-                {
-                    x.dataset
-                    for x in (
-                        *[_place(s, g, name) for s in reading.scores],
-                        *[_place(i, g, name) for i in reading.items],
-                    )
-                    if x.dataset
-                }
-            )
+            systems, datasets = sorted({x.system for x in here}), sorted({x.dataset for x in here if x.dataset})
             placed.append(
                 Placed(file=str(f), format=reading.format, method=_few(systems), dataset=_few(datasets), seed=g.seed)
             )
@@ -246,6 +233,22 @@ def collect(
             )
     issues += _duplicates(placed, {p.file: "" for p in placed})
     return Collection(scores=scores, items=items, issues=_once(issues), placed=placed)
+
+
+SUMMARIES = {
+    "all_results.json": 1,
+    "trainer_state.json": 2,
+    "eval_results.json": 0,
+    "predict_results.json": 0,
+    "test_results.json": 0,
+}
+"""Files of one training run that repeat each other: eval_results.json is the source, all_results.json its copy, and
+trainer_state.json only the log of what was measured on the way."""
+
+
+def _detailed(path: Path, files: Sequence[Path]) -> bool:
+    """Whether a file nearer to the measurement lies beside this one."""
+    return any(f.parent == path.parent and SUMMARIES.get(f.name, 9) < SUMMARIES[path.name] for f in files)
 
 
 def _few(names: list[str]) -> str:
@@ -263,7 +266,7 @@ def _short(path: Path, files: Sequence[Path]) -> str:
     return "/".join(path.absolute().parts[common:])
 
 
-def _place(x: Score | Items, g: Guess, name: str):  # type: ignore[no-untyped-def]
+def _place(x: Score | Items, g: Guess, name: str) -> Score | Items:
     """What the content says stands, unless the user named the system; the path fills the gaps."""
     if name:
         several = x.system and x.system != name and isinstance(x, Items) and "correct" in x.scored and x.label is None

@@ -19,7 +19,7 @@ from papertrain.results import cells, checks, names, overall, pairs, roles
 from papertrain.results.board import Board
 from papertrain.results.collect import Collection, Placed, collect
 from papertrain.results.records import Issue
-from papertrain.results.stats.outcome import show_p
+from papertrain.results.stats.outcome import finite, show_p
 from papertrain.verbs._results import collect_grid, evidence_of, state_of
 
 SYSTEMS_FOR_ALL_PAIRS = 6
@@ -332,6 +332,7 @@ def sheet_of(found: Comparison, asked: Asked) -> Sheet:
         style="intervals" if asked.intervals else "stars",
         directions=ways,
         labels=found.labels,
+        repeats="folds" if any(e.fold for runs in found.board.entries.values() for e in runs.values()) else "seeds",
     )
 
 
@@ -353,23 +354,26 @@ def data(found: Comparison, written: Sequence[str], changes: Sequence[dict[str, 
         if t.refused:
             tests.append({"column": t.column, "a": t.a, "b": t.b, "refused": t.refused, "details": t.details})
             continue
-        one = {k: v for k, v in plain(t).items() if k != "refused"}
+        one = {k: v for k, v in plain(msgspec.structs.replace(t, details=finite(t.details))).items() if k != "refused"}
         tests.append({**one, "p_text": show_p(t.p)})
-    return {
-        "table": {
-            "rows": list(table.rows),
-            "columns": columns,
-            "cells": [[plain(c) for c in row] for row in table.cells],
-            "ours": table.ours,
-            "baseline": table.baseline,
-        },
-        "tests": tests,
-        "overall": found.overall,
-        "files": list(written),
-        "issues": [{k: v for k, v in plain(i).items() if v or k in ("says", "file")} for i in found.issues],
-        "evidence": [plain(e) for e in found.evidence],
-        "figures": found.proposed,
-        "missing": found.missing,
-        "read_as": [plain(p) for p in found.placed],
-        "changes": list(changes),
-    }
+    document: dict[str, Any] = finite(
+        {
+            "table": {
+                "rows": list(table.rows),
+                "columns": columns,
+                "cells": [[plain(c) for c in row] for row in table.cells],
+                "ours": table.ours,
+                "baseline": table.baseline,
+            },
+            "tests": tests,
+            "overall": found.overall,
+            "files": list(written),
+            "issues": [{k: v for k, v in plain(i).items() if v or k in ("says", "file")} for i in found.issues],
+            "evidence": [plain(e) for e in found.evidence],
+            "figures": found.proposed,
+            "missing": found.missing,
+            "read_as": [plain(p) for p in found.placed],
+            "changes": list(changes),
+        }
+    )
+    return document

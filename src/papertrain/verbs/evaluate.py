@@ -156,8 +156,9 @@ def _metric(e: Entry, how: dict[str, Any], evidence: str) -> Metric:
 
 def _plain(m: Metric, e: Entry) -> dict[str, Any]:
     from papertrain.core.values import plain
+    from papertrain.results.stats.outcome import finite
 
-    return {**plain(m), "system": e.system, "seed": e.seed or None, "unit": e.scale}
+    return dict(finite({**plain(m), "system": e.system, "seed": e.seed or None, "unit": e.scale}))
 
 
 def _issues(issues: Sequence[Any]) -> list[dict[str, str]]:

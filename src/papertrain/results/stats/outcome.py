@@ -56,6 +56,17 @@ def monte_carlo_p(exceeding: int, resamples: int) -> float:
     return (exceeding + 1) / (resamples + 1)
 
 
+def finite(x: Any) -> Any:
+    """JSON-ready: numbers that are not finite become None, numpy's scalars Python's."""
+    if isinstance(x, dict):
+        return {str(k): finite(v) for k, v in x.items()}
+    if isinstance(x, (list, tuple)):
+        return [finite(v) for v in x]
+    if isinstance(x, np.generic):
+        x = x.item()
+    return None if isinstance(x, float) and not np.isfinite(x) else x
+
+
 def show_p(p: float | None) -> str:
     """`p = 0.0079`, `p < 0.001`; never 0.000."""
     if p is None:
