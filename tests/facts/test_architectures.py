@@ -9,10 +9,58 @@ import pytest
 from papertrain.core.values import Source
 from papertrain.facts.spec import architectures, spec_from_config
 
-LLAMAS = ["llama", "mistral", "qwen2", "qwen3", "gemma", "gemma2", "gemma3_text", "granite", "cohere", "cohere2", "olmo", "olmo2", "olmo3", "smollm3", "seed_oss", "arcee", "apertus", "internlm3", "phi3", "phi", "starcoder2", "stablelm"]
-MIXTURES = ["mixtral", "phimoe", "qwen2_moe", "qwen3_moe", "olmoe", "qwen3_next", "qwen3_5_text", "qwen3_5_moe_text", "deepseek_v2", "deepseek_v3", "glm4_moe", "gpt_oss"]
+LLAMAS = [
+    "llama",
+    "mistral",
+    "qwen2",
+    "qwen3",
+    "gemma",
+    "gemma2",
+    "gemma3_text",
+    "granite",
+    "cohere",
+    "cohere2",
+    "olmo",
+    "olmo2",
+    "olmo3",
+    "smollm3",
+    "seed_oss",
+    "arcee",
+    "apertus",
+    "internlm3",
+    "phi3",
+    "phi",
+    "starcoder2",
+    "stablelm",
+]
+MIXTURES = [
+    "mixtral",
+    "phimoe",
+    "qwen2_moe",
+    "qwen3_moe",
+    "olmoe",
+    "qwen3_next",
+    "qwen3_5_text",
+    "qwen3_5_moe_text",
+    "deepseek_v2",
+    "deepseek_v3",
+    "glm4_moe",
+    "gpt_oss",
+]
 GPTS = ["gpt2", "gpt_bigcode", "gptj", "bloom", "opt", "falcon", "gpt_neox", "glm", "glm4"]
-ENCODERS = ["bert", "roberta", "xlm-roberta", "camembert", "electra", "albert", "mpnet", "distilbert", "deberta", "deberta-v2", "modernbert"]
+ENCODERS = [
+    "bert",
+    "roberta",
+    "xlm-roberta",
+    "camembert",
+    "electra",
+    "albert",
+    "mpnet",
+    "distilbert",
+    "deberta",
+    "deberta-v2",
+    "modernbert",
+]
 OTHERS = ["t5", "mt5", "umt5", "bart", "mbart", "whisper", "vit", "deit", "dinov2"]
 
 

@@ -18,6 +18,14 @@ HEADER_LIMIT_BYTES = 100_000_000
 """The format's own limit."""
 
 _NUMBERS = {"F64", "F32", "F16", "BF16", "F8_E4M3", "F8_E5M2"}
+_PACKED = {
+    "U8",
+    "I8",
+    "U16",
+    "I16",
+    "U32",
+    "I32",
+}  # 64-bit integers are indices (BERT stores its position ids), not weights
 _EMBEDDING = re.compile(r"(embed|wte|wpe|word_embeddings|tok_embeddings|shared)[^.]*$|embeddings?\.[^.]+$", re.I)
 
 
@@ -81,7 +89,7 @@ def _tensor(name: str, entry: Any, file: Path) -> Tensor:
 
 def stored_numbers(tensors: tuple[Tensor, ...]) -> int | None:
     """How many parameters are stored, or None where they are packed (quantised)."""
-    if not tensors or any(t.dtype not in _NUMBERS and len(t.shape) > 1 for t in tensors):
+    if not tensors or any(t.dtype in _PACKED and len(t.shape) > 1 for t in tensors):
         return None
     return sum(t.numbers for t in tensors if t.dtype in _NUMBERS)
 
