@@ -132,5 +132,6 @@ def fix_lines(f: Fix) -> str:
     """The changed lines of a fix, or what to type."""
     marks = [x for x in (f.patch or "").splitlines() if x[:1] in "+-" and x[:3] not in ("+++", "---")]
     if marks:
-        return "\n".join(marks)
+        shown = [x if len(x) <= 110 else x[:109] + "…" for x in marks[:8]]
+        return "\n".join([*shown, *([say("… and {n} more lines", n=len(marks) - 8)] if len(marks) > 8 else [])])
     return "\n".join([*(f"{e.knob}: {e.old} -> {e.new}" for e in f.edits), *f.commands][:4])

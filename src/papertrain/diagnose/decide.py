@@ -54,7 +54,7 @@ def literals() -> tuple[str, ...]:
 def decide(case: Case) -> Answer:
     """All candidates, best first."""
     every = [m for r in rules().values() if (m := r.match(case))]
-    bad = [placed(m, case) for m in every if not m.rule.benign]
+    bad = [bounded(placed(m, case), case) for m in every if not m.rule.benign]
     bad = stepped_back(bad)
     bad = shared_out([m for m in bad if m.confidence >= LEAST])
     benign = tuple(sorted((m for m in every if m.rule.benign), key=lambda m: -m.confidence))
@@ -89,6 +89,39 @@ def placed(m: Match, case: Case) -> Match:
     if inside_later and not first <= m.at[1] <= last:
         return replace(m, confidence=0.6 * m.confidence)
     return m
+
+
+def bounded(m: Match, case: Case) -> Match:
+    """A class that only some versions show: a known version outside of the range speaks against it, an unknown one is asked for."""
+    if m.rule.bound is None:
+        return m
+    package, spec = m.rule.bound
+    known = case.facts.version(package)
+    if known is None:
+        return replace(
+            m,
+            next_check=f"pip show {package} | grep Version   # it happens with {package} {spec}; "
+            + (m.next_check or m.rule.next_check),
+        )
+    if not in_range(known, spec):
+        return replace(m, confidence=0.4 * m.confidence)
+    return replace(
+        m,
+        cause=(m.cause or m.rule.why)
+        + f" The version here, {package} {'.'.join(map(str, known))}, is in the range {spec}.",
+    )
+
+
+def in_range(version: tuple[int, ...], spec: str) -> bool:
+    """`>=0.12.4,<0.17`: every part holds."""
+    for part in spec.split(","):
+        op, number = re.match(r"(>=|<=|<|>|==)(.+)", part.strip()).groups()  # type: ignore[union-attr]
+        other = tuple(int(x) for x in number.split("."))
+        n = max(len(version), len(other))
+        a, b = (v + (0,) * (n - len(v)) for v in (version, other))
+        if not {">=": a >= b, "<=": a <= b, "<": a < b, ">": a > b, "==": a == b}[op]:
+            return False
+    return True
 
 
 def stepped_back(found: list[Match]) -> list[Match]:

@@ -68,6 +68,7 @@ class Cause(Rule, frozen=True, kw_only=True):
     """A class of failure. `sig`: any of these is decisive; `needs`: all of these; `never`: none of these; `more`: each
     found adds certainty. `early`: the line may stand far above the end (a warning). `yields`: classes that explain this
     one away. `unlike`: look-alikes that the signature itself rules out. `judge`: logic, where a signature is not enough.
+    bound: package and range in which it happens; a known version outside of it speaks against the class.
     """
 
     family: str
@@ -84,7 +85,7 @@ class Cause(Rule, frozen=True, kw_only=True):
     next_check: str = ""
     fixes: tuple[Remedy, ...] = ()
     judge: Callable[[Case], Match | None] | None = None
-    versions: str = ""
+    bound: tuple[str, str] | None = None
 
     def literals(self) -> Iterable[str]:
         for text in (*self.sig, *self.needs, *self.never, *self.more):

@@ -204,6 +204,18 @@ PROSE = {
 """What people write beside a message without frames."""
 
 
+def foreign(oom: Oom) -> float:
+    """Bytes of the card that neither this process nor anybody's free space accounts for."""
+    if (
+        oom.total is None
+        or oom.free is None
+        or oom.process is not None
+        or (oom.allocated is None and oom.unallocated is None)
+    ):
+        return 0.0
+    return oom.total - oom.free - (oom.allocated or 0.0) - (oom.unallocated or 0.0)
+
+
 def weights(case: Case, oom: Oom) -> dict[str, float]:
     """Relative likelihood of each class."""
     facts, by_phase = (
@@ -231,6 +243,8 @@ def weights(case: Case, oom: Oom) -> dict[str, float]:
     out |= {"oom-model-states": 0.4, "oom-activations": 0.4, "oom-fragmentation": 0.2, "oom-long-sequence-outlier": 0.2}
     if oom.others and oom.process and oom.others > oom.process:
         out["gpu-memory-held-by-others"] = 14
+    elif foreign(oom) > 0.35 * (oom.total or 1):
+        out["gpu-memory-held-by-others"] = 9
     if oom.phase in by_phase:
         out[by_phase[oom.phase]] += 9
         if oom.phase == "optimizer":

@@ -6,13 +6,15 @@ from papertrain.diagnose.rule import Match, cause, fix
 
 def judge(case: Case) -> Match | None:
     zero = case.find(
-        "is out of bounds for size 0", "No columns in the dataset match the model's forward method signature"
+        "is out of bounds for size 0",
+        "No columns in the dataset match the model's forward method signature",
+        "You should supply an encoding or a list of encodings to this method",
     )
     if not zero:
         return None
     removed = case.find("don't have a corresponding argument")
     kept = case.facts.true("remove_unused_columns") is False
-    confidence = 0.55 if kept else 0.93 if removed or "No columns" in zero[0].text else 0.82
+    confidence = 0.55 if kept else 0.93 if removed or "size 0" not in zero[0].text else 0.82
     return RULE.found(confidence, [zero[0], *removed[:1]])
 
 

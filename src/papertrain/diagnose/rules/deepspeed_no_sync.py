@@ -10,6 +10,7 @@ RULE = cause(
     why="The pair of transformers/accelerate and DeepSpeed versions: newer DeepSpeed asserts where older ignored it.",
     sig=("no_sync context manager is incompatible with gradient partitioning logic of ZeRO",),
     confidence=0.97,
+    bound=("deepspeed", ">=0.16"),
     next_check="pip show deepspeed transformers accelerate | grep -E 'Name|Version'",
     fixes=(
         fix(

@@ -12,6 +12,7 @@ RULE = cause(
         "not found in the base model",
         "Please specify `target_modules` in `peft_config`",
         "No `modules_to_save` found",
+        "No modules were targeted for adaptation",
         "Target modules ~ Target modules? .*not (?:found|supported)",
     ),
     confidence=0.96,

@@ -31,7 +31,6 @@ RULE = cause(
     branch="training",
     title="Loss and norm are multiplied by the accumulation steps",
     judge=judge,
-    versions="transformers 4.46 and 4.47",
     why="The sum over the accumulated batches is not divided: loss functions that ignore num_items_in_batch.",
     next_check="compare the first loss with ln(vocabulary) or with a run at accumulation 1: the ratio is the number of steps",
     fixes=(

@@ -17,7 +17,7 @@ RULE = cause(
     title="ZeRO-1/2 with overlap_comm corrupts gradients",
     judge=judge,
     sig=(*nan.MASKED, *nan.SDPA, *nan.BAD_DATA),
-    versions="DeepSpeed 0.12.4 and later, ZeRO 1-2, several cards",
+    bound=("deepspeed", ">=0.12.4"),
     why="A bucket is reused before its all-reduce has ended: the gradient norm breaks within the first steps while the loss is still sane; ZeRO-3 and a single card are healthy.",
     next_check="20 steps with overlap_comm: false (or ZeRO-3), same seed: grad_norm stays finite",
     fixes=(

@@ -1,6 +1,30 @@
 """No space left in shared memory (not on the disk)."""
 
-from papertrain.diagnose.rule import cause, fix
+from papertrain.core.findings import RuledOut
+from papertrain.diagnose.case import Case
+from papertrain.diagnose.rule import Match, by_signature, cause, fix
+
+
+def judge(case: Case) -> Match | None:
+    strong = by_signature(RULE, case)
+    if strong is not None:
+        return strong
+    for e in case.exceptions:
+        if "No space left on device" in e.message and e.has_frame(
+            "multiprocessing", "torch_shm", "/dev/shm", "reductions.py"
+        ):
+            return RULE.found(
+                0.88,
+                [e.quote()],
+                ruled_out=(
+                    RuledOut(
+                        cls="disk-full-checkpoint",
+                        because="the frames are in multiprocessing's shared memory, not in saving",
+                    ),
+                ),
+            )
+    return None
+
 
 RULE = cause(
     "TR509",
@@ -8,6 +32,7 @@ RULE = cause(
     "memory-host-shm",
     title="No space left in shared memory (not on the disk)",
     why="Errno 28 comes from /dev/shm: the frame or the path is torch's shared-memory manager, multiprocessing, or NCCL.",
+    judge=judge,
     sig=(
         "torch_shm_manager",
         "unable to open shared memory object",

@@ -15,7 +15,7 @@ RULE = cause(
         "require users to upgrade torch to at least v2.6",
     ),
     confidence=0.95,
-    versions="torch >= 2.6",
+    bound=("torch", ">=2.6"),
     next_check="python -c 'import torch; print(torch.__version__)'",
     fixes=(
         fix(

@@ -29,7 +29,11 @@ RENAMED: dict[str, tuple[bool, str, str]] = {
     "activation_checkpointing": (False, "gradient_checkpointing", "transformers 5.24"),
     "dataset_text_field": (True, "SFTConfig(dataset_text_field=…)", "trl 0.13"),
     "packing": (True, "SFTConfig(packing=…)", "trl 0.13"),
-    "num_items_in_batch": (False, "**kwargs in compute_loss", "transformers 4.46"),
+    "num_items_in_batch": (
+        True,
+        "compute_loss(self, model, inputs, return_outputs=False, num_items_in_batch=None)",
+        "transformers 4.46",
+    ),
 }
 """refused name → (the old name?, the other name, the release that changed it)."""
 
