@@ -17,26 +17,8 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-WORDS = [
-    "the",
-    "model",
-    "learns",
-    "to",
-    "answer",
-    "a",
-    "question",
-    "about",
-    "films",
-    "books",
-    "rivers",
-    "and",
-    "numbers",
-    "that",
-    "nobody",
-    "has",
-    "asked",
-    "before",
-]
+WORDS = ["the", "model", "learns", "to", "answer", "a", "question", "about", "films", "books", "rivers", "and", "numbers",
+         "that", "nobody", "has", "asked", "before"]  # fmt: skip
 
 
 def rows(rng: random.Random, kind: str) -> Iterator[dict[str, object]]:

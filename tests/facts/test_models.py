@@ -95,6 +95,12 @@ def test_a_local_config_is_counted_exactly(tmp_path):
     assert find_model(str(tmp_path / "Qwen2.5-7B-Instruct" / "config.json")).parameters == 7_615_616_512
 
 
+def test_a_folder_whose_name_says_nothing_is_called_by_its_origin(tmp_path):
+    origin = {**QWEN, "_name_or_path": "Qwen/Qwen2.5-7B-Instruct"}
+    assert find_model(str(folder(tmp_path, origin, "work/checkpoint-500"))).name == "Qwen/Qwen2.5-7B-Instruct"
+    assert find_model(str(folder(tmp_path, QWEN, "work/model"))).name == "work/model"
+
+
 def test_a_class_name_is_enough_where_the_model_type_is_missing(tmp_path):
     config = {k: v for k, v in QWEN.items() if k != "model_type"}
     assert find_model(str(folder(tmp_path, config))).parameters == 7_615_616_512
@@ -243,6 +249,15 @@ def test_stored_headers_confirm_the_count(tmp_path):
     n = find_model(str(d)).parameters
     safetensors(d / "model.safetensors", {"all": [n]})
     assert "same number" in find_model(str(d)).notes[-1]
+    header = {
+        "a": {"dtype": "F32", "shape": [n], "data_offsets": [0, 0]},
+        "position_ids": {"dtype": "I64", "shape": [1, 512], "data_offsets": [0, 0]},
+    }
+    raw = json.dumps(header).encode()
+    (d / "model.safetensors").write_bytes(struct.pack("<Q", len(raw)) + raw)
+    assert "same number" in find_model(str(d)).notes[-1]
+    safetensors(d / "model.safetensors", {"packed.qweight": [8, 8], "a": [n]}, "I32")
+    assert find_model(str(d)).notes == ()
     safetensors(d / "model.safetensors", {"all": [n + 7]})
     assert f"{n + 7:,}" in find_model(str(d)).notes[-1]
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ from papertrain.core.values import Source
 from papertrain.facts.catalogue import by_name, catalogue_model, look_up
 from papertrain.facts.config import Fields, read_json
 from papertrain.facts.heads import with_classifier
-from papertrain.facts.hub import cached_folder, fetch_config
+from papertrain.facts.hub import cached_folder, fetch_config, is_hub_name
 from papertrain.facts.safetensors import spec_from_tensors, stored_numbers, stored_tensors
 from papertrain.facts.spec import (
     architectures,
@@ -88,11 +89,7 @@ def model_at(path: Path, *, name: str | None = None) -> ModelSpec:
         raise PapertrainError("is neither a model folder nor a config.json", code="bad-model", file=file)
     table = read_json(file)
     folder = file.parent
-    shown = name or (
-        str(table["_name_or_path"])
-        if not folder.name and isinstance(table.get("_name_or_path"), str)
-        else folder.resolve().name
-    )
+    shown = name or _shown_name(folder, table)
     source = Source(kind="user", ref=f"{shown}/{file.name}")
     try:
         tensors = stored_tensors(folder)
@@ -113,6 +110,17 @@ def model_at(path: Path, *, name: str | None = None) -> ModelSpec:
             f"its safetensors files hold {stored:,} parameters, its shape {spec.parameters:,}: a head or a tied copy is stored, or left out"
         )
     return replace(spec, notes=tuple(notes))
+
+
+def _shown_name(folder: Path, table: dict[str, Any]) -> str:
+    """The folder's name; where that says nothing (`model`, `checkpoint-500`), what the config says it was made from."""
+    folder = folder.resolve()
+    if not re.fullmatch(r"model|models|checkpoint-\d+|final|output|weights|merged|[0-9a-f]{40}", folder.name):
+        return folder.name
+    origin = table.get("_name_or_path")
+    if isinstance(origin, str) and is_hub_name(origin):
+        return origin
+    return f"{folder.parent.name}/{folder.name}"
 
 
 def _on_record(asked: str, id: str, name: str, remark: str) -> ModelSpec:
