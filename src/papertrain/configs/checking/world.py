@@ -73,12 +73,12 @@ class World:
     def place(self, document: ConfigDocument, named: str) -> Path | None:
         """Where a file named in a document stands: beside the working folder, or beside the document. None: nowhere."""
         for path in self.places(document, named):
-            if path.exists():
+            if exists(path):
                 return path
         return None
 
     def places(self, document: ConfigDocument, named: str) -> list[Path]:
-        path = Path(named).expanduser()
+        path = Path(named).expanduser() if not named.startswith("~") or named.startswith("~/") else Path(named)
         if path.is_absolute() or document.path is None:
             return [path]
         # Paths are written for the folder that the run starts in: beside the file, or some way above it.
@@ -148,7 +148,7 @@ class World:
         if path is None or not isinstance(entry, dict) or not isinstance(entry.get("file_name"), str):
             return None
         file = path.parent / entry["file_name"]
-        return file if file.is_file() else None
+        return file if exists(file) and file.is_file() else None
 
     def rows(self, path: Path) -> int | None:
         """How many rows a data file holds; None where its format is not one that can be counted quickly."""
@@ -171,3 +171,20 @@ def datasets(document: ConfigDocument, key: str = "dataset") -> list[str]:
     if isinstance(named, str):
         return [part.strip() for part in named.split(",") if part.strip()]
     return [str(part) for part in named] if isinstance(named, list) else []
+
+
+def exists(path: Path) -> bool:
+    """Whether a path is there; a name that is too long, and a folder that may not be read, count as not there."""
+    try:
+        return path.exists()
+    except (OSError, ValueError):
+        return False
+
+
+def names_in(folder: Path, suffix: str | None = None) -> list[str]:
+    """Names of the files in a folder, at most a thousand; none where it cannot be read."""
+    try:
+        found = sorted(folder.iterdir())[:1000] if folder.is_dir() else []
+        return [f.name for f in found if f.is_file() and (suffix is None or f.suffix == suffix)]
+    except (OSError, ValueError):
+        return []

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from papertrain.configs.checking.document import ConfigDocument, Wrong, set_to
-from papertrain.configs.checking.world import World, datasets
+from papertrain.configs.checking.world import World, datasets, exists, names_in
 from papertrain.core.errors import nearest
 from papertrain.core.findings import Rule
 from papertrain.core.texts import say
@@ -60,10 +60,10 @@ _SHIPPED = ("examples/deepspeed/", "examples/accelerate/", "deepspeed_configs/",
 
 def _missing(document: ConfigDocument, world: World, path: tuple[str, ...], named: str, level: str) -> Wrong:
     folder = Path(named).parent
-    places = [p.parent for p in world.places(document, named) if p.parent.is_dir()]
+    places = [p.parent for p in world.places(document, named)[:3]]
     near = nearest(
         Path(named).name,
-        [f.name for place in places for f in sorted(place.iterdir())[:500] if f.suffix == Path(named).suffix],
+        [name for place in places for name in names_in(place, Path(named).suffix)],
         cutoff=0.6,
     )
     better = (folder / near).as_posix() if near else None
@@ -120,7 +120,7 @@ def _data_of(document: ConfigDocument, registry: Path, table: dict[str, Any]) ->
             if (
                 isinstance(file, str)
                 and _is_path(file)
-                and not (registry.parent / file).exists()
+                and not exists(registry.parent / file)
                 and not any(
                     k in entry for k in ("hf_hub_url", "ms_hub_url", "om_hub_url", "script_url", "cloud_file_name")
                 )
@@ -144,12 +144,10 @@ def _data(document: ConfigDocument) -> Iterator[Wrong]:
             not isinstance(file, str)
             or document.path is None
             or not _is_path(file)
-            or (document.path.parent / file).exists()
+            or exists(document.path.parent / file)
         ):
             continue
-        near = nearest(
-            Path(file).name, [f.name for f in sorted(document.path.parent.iterdir())[:1000] if f.is_file()], cutoff=0.7
-        )
+        near = nearest(Path(file).name, names_in(document.path.parent), cutoff=0.7)
         yield Wrong(
             says=say("`{name}` names {file}, which is not in this folder", name=name, file=file) + (say("; nearest is {near}", near=near) if near else ""),
             at=(name, "file_name"), instead=f'"file_name": "{near}"' if near else say("a file beside dataset_info.json"),

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from papertrain.configs.checking.document import ConfigDocument, Wrong, rename, set_to
-from papertrain.configs.checking.world import World
+from papertrain.configs.checking.world import World, exists
 from papertrain.core.errors import nearest
 from papertrain.core.findings import Rule
 from papertrain.core.texts import say
@@ -77,7 +77,7 @@ def _columns(document: ConfigDocument, name: str, entry: dict[str, Any]) -> Iter
     """Named columns, and those that are taken where none is named, against the first rows of the file."""
     file = entry.get("file_name")
     path = document.path.parent / file if document.path and isinstance(file, str) and file else None
-    have = _first_columns(path) if path and path.is_file() else None
+    have = _first_columns(path) if path and exists(path) and path.is_file() else None
     if not have:
         return
     named = {str(k): v for k, v in entry["columns"].items()} if isinstance(entry.get("columns"), dict) else {}
