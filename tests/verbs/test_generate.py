@@ -100,3 +100,10 @@ def test_a_baseline_that_is_a_command_stands_in_the_commands(tmp_path: Path) -> 
     work = make_workspace(tmp_path, command="python base.py {data_train} {seed} {out}")
     generate(work)
     assert "python base.py {data_train} {seed} {out}" in (work / "commands.md").read_text()
+
+
+def test_a_data_file_that_is_not_there_is_said(tmp_path: Path) -> None:
+    work = make_workspace(tmp_path)
+    assert generate(work).warnings == ()
+    (tmp_path / "train.jsonl").unlink()
+    assert any("../train.jsonl is not there" in w for w in generate(work).warnings)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "configs"))
+from msgspec import structs
 from plans import make_plan
 
 from papertrain.core.training import write_plan
@@ -35,7 +36,9 @@ def make_workspace(root: Path, *, command: str = "", more: str = "", **plan: Any
     (root / "test.jsonl").write_text('{"instruction": "a", "input": "", "output": "b"}\n')
     file = work / "plans/ours/plan.json"
     file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(write_plan(make_plan(**plan)))
+    made = make_plan(**plan)
+    assert made.dataset is not None
+    file.write_text(write_plan(structs.replace(made, dataset=structs.replace(made.dataset, path="../train.jsonl"))))
     if command:
         (work / "study.toml").write_text(STUDY.format(command=command, more=more))
     return work

@@ -221,6 +221,8 @@ class Workspace:
             pid = content.get("pid") if isinstance(content, dict) else None
             alive = isinstance(pid, int) and Path(f"/proc/{pid}").exists()
             return ("running", f"process {pid}") if alive else ("interrupted", "it never recorded an end")
+        if content.get("stopped_by"):
+            return "interrupted", f"stopped by {content['stopped_by']}"
         return "failed", f"finished with exit code {code}"
 
     # ---- small state of the tool itself

@@ -58,6 +58,19 @@ def place(work: Workspace, path: str) -> Path:
     return inside if inside.exists() or not Path(path).exists() else Path(path)
 
 
+def absent(root: Path, todo: Sequence[Job]) -> list[str]:
+    """The files that a job names and that are not there, so that nobody learns it from a failed start."""
+    found = []
+    for one in todo:
+        named = [one.train, one.validation, one.test, one.model if one.plan.model.local_path else None]
+        found += [
+            f"{one.name}: {path} is not there, seen from {root}"
+            for path in named
+            if path and not (root / path).exists()
+        ]
+    return found
+
+
 def data_files(work: Workspace, data: Data) -> dict[str, Path]:
     """The files of a data set that are named, by what they are for."""
     named = {"train": data.train, "validation": data.validation, "test": data.test}

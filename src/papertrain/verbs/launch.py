@@ -86,7 +86,7 @@ def launch(
         )
         for cell in chosen
     ]
-    warnings = _stale(space, chosen, settled)
+    warnings = [*_stale(space, chosen, settled), *_preflight(space, todo, settled)]
     body = "\n".join(line for one in todo for line in [*_launch.shown(one, environment), ""])
     plain = [_plain(one) for one in todo]
     if dry_run or not (yes or _asked(body)):
@@ -167,6 +167,36 @@ def _stale(space: Workspace, chosen: Sequence[Run], mode: Mode) -> list[str]:
                 )
             found.append(text + f": papertrain generate {space.root}")
     return found
+
+
+def _preflight(space: Workspace, todo: Sequence[Ready], mode: Mode) -> list[str]:
+    """`check` on the files that will be read: an error is a warning here, a refusal in standard mode."""
+    from papertrain.core.errors import Refused
+    from papertrain.verbs.check import check
+
+    files = sorted(
+        {
+            space.root / f
+            for one in todo
+            for f in one.files
+            if f.endswith(("train.yaml", "sft.yaml", "dpo.yaml")) and one.target != "command"
+        }
+    )
+    if not files:
+        return []
+    errors = [f for f in check(files).data.get("findings", []) if f.get("level") == "error"]
+    told = [
+        say("check {rule}: {says} ({file}:{line})", rule=f["rule"], says=f["says"], file=f["file"], line=f["line"])
+        for f in errors[:5]
+    ]
+    if errors and mode == "standard":
+        raise Refused(
+            say("check finds {n} errors: {first}", n=len(errors), first=told[0]),
+            code="check-failed",
+            file=files[0],
+            command=f"papertrain check {files[0]}",
+        )
+    return told
 
 
 def _checked(space: Workspace, todo: Sequence[Ready], environment: Environment | None) -> str:
