@@ -385,3 +385,30 @@ def test_a_row_may_be_long_but_memory_stays_small(tmp_path):
     )
     bad, peak = map(int, done.stdout.split())
     assert bad == 1 and peak * 1024 < 300e6 and resource is not None
+
+
+def test_folders_of_pictures_are_counted_by_label(write, tmp_path):
+    for i in range(5):
+        write(f"img/train/cat/{i}.jpg", b"\xff\xd8\xff")
+        write(f"img/train/dog/{i}.PNG", b"\x89PNG")
+    write("img/train/dog/more.webp", b"RIFF")
+    write("img/test/cat/0.jpg", b"\xff\xd8\xff")
+    found = told(tmp_path / "img")
+    assert (found.examples, found.labels, found.tokens) == (11, {"dog": 6, "cat": 5}, None) and "train" in found.notes[
+        0
+    ]
+
+
+def test_what_datasets_saved_to_disk_is_read(write, tmp_path):
+    pa = pytest.importorskip("pyarrow")
+    table = pa.Table.from_pylist([MESSAGES] * 3)
+    for part in ("train", "test"):
+        write(f"saved/{part}/dataset_info.json", {"features": {"messages": {}}})
+        write(f"saved/{part}/state.json", {"_data_files": []})
+        with (
+            pa.OSFile(str(tmp_path / "saved" / part / "data-00000-of-00001.arrow"), "wb") as sink,
+            pa.ipc.new_stream(sink, table.schema) as out,
+        ):
+            out.write_table(table)
+    found = told(tmp_path / "saved")
+    assert (found.format, found.rows, found.examples) == ("messages (arrow)", 3, 3)

@@ -18,6 +18,7 @@ from papertrain.core.errors import PapertrainError
 from papertrain.core.models import BadRow, DatasetProfile, LengthProfile, ModelSpec
 from papertrain.data.examples import Example, RowError, example
 from papertrain.data.formats import Layout, layout_of, recognise
+from papertrain.data.images import image_folder
 from papertrain.data.reading import BadLine, Row, RowFile, open_rows
 from papertrain.data.render import Renderer, Segment, renderer
 from papertrain.data.sources import find_sources, licence_of
@@ -51,6 +52,8 @@ def profile(
         raise PapertrainError(f"a sequence length of {cutoff} holds no token", code="bad-length")
     if limit is not None and limit < 1:
         raise PapertrainError(f"a sample of {limit} rows holds nothing", code="bad-limit")
+    if (pictures := image_folder(path)) is not None:
+        return pictures
     sources = find_sources(path)
     rows = _Rows(sources.files, limit, progress)
     stream = iter(rows)

@@ -93,7 +93,7 @@ def _folder(folder: Path) -> Sources:
     if info.is_file() and _entries(info):
         return _entry(info, None)
     files = _shards(folder)
-    train = tuple(f for f in files if re.search(r"(^|[-_./])train([-_.]|$)", f.relative_to(folder).as_posix()))
+    train = tuple(f for f in files if re.search(r"(^|[-_./])train([-_./]|$)", f.relative_to(folder).as_posix()))
     chosen = train or files
     notes = (
         (f"{len(chosen)} of {len(files)} files in the folder: those that are named train",)
