@@ -15,8 +15,8 @@ from papertrain.diagnose.case import Case
 from papertrain.diagnose.rule import Cause, Match, unique
 from papertrain.diagnose.shapes import non_finite
 
-LEAST = 0.25
-"""Below this a class is no answer."""
+LEAST, ALSO = 0.15, 0.1
+"""Below the first a class is no answer; below the second it is not worth a line beside an unsure one."""
 
 GENERIC = (
     "Traceback (most recent call last", "Error: ", "Error(", "Exception: ", "FATAL", "fatal error", "Segmentation fault", "core dumped", "Aborted",
@@ -56,7 +56,7 @@ def decide(case: Case) -> Answer:
     every = [m for r in rules().values() if (m := r.match(case))]
     bad = [bounded(placed(m, case), case) for m in every if not m.rule.benign]
     bad = stepped_back(bad)
-    bad = shared_out([m for m in bad if m.confidence >= LEAST])
+    bad = shared_out(bad)
     benign = tuple(sorted((m for m in every if m.rule.benign), key=lambda m: -m.confidence))
     failed = signs(case)
     return Answer(
@@ -77,7 +77,7 @@ def placed(m: Match, case: Case) -> Match:
         and m.evidence
         and _handled(case, m.at[1], m.at[0])
     ):
-        return replace(m, confidence=0.25 * m.confidence)
+        return replace(m, confidence=0.05 * m.confidence)
     if m.rule.early or m.rule.branch != "crash" or root is None or not m.evidence:
         return m
     log = next((x for x in case.logs if x.name == root.file), None)
@@ -130,6 +130,8 @@ def stepped_back(found: list[Match]) -> list[Match]:
     out: list[Match] = []
     gone: dict[str, list[RuledOut]] = {}
     for m in found:
+        if m.rule.last_resort and any(o.confidence >= 0.3 for o in found if o is not m):
+            continue
         over = [names[y] for y in m.rule.yields if y in names and names[y].confidence >= 0.6 * m.confidence]
         if over:
             gone.setdefault(over[0].rule.name, []).append(
@@ -148,9 +150,13 @@ def shared_out(found: list[Match]) -> list[Match]:
     for m in ordered:
         share = min(m.confidence, left.get(m.at, 1.0))
         left[m.at] = min(left.get(m.at, 1.0), 1.0 - share) if m.at not in left else left[m.at] - share
-        if share >= min(LEAST, 0.12) and len(out) < 6:
+        if share >= ALSO and len(out) < 5:
             out.append(replace(m, confidence=round(min(0.97, share), 2)))
-    return sorted(out, key=lambda m: -m.confidence)
+    out.sort(key=lambda m: -m.confidence)
+    if not out or out[0].confidence < LEAST:
+        return []
+    # Beside a sure answer, weak rivals are noise; where nothing is sure, they are the answer.
+    return [m for m in out if m.confidence >= (ALSO if out[0].confidence < 0.6 else LEAST)]
 
 
 _EXIT = re.compile(r"(?:exit ?code|exitcode|returned non-zero exit status|exit status)\s*[:=]?\s*\(?(-?\d+)", re.I)

@@ -69,6 +69,7 @@ class Cause(Rule, frozen=True, kw_only=True):
     found adds certainty. `early`: the line may stand far above the end (a warning). `yields`: classes that explain this
     one away. `unlike`: look-alikes that the signature itself rules out. `judge`: logic, where a signature is not enough.
     bound: package and range in which it happens; a known version outside of it speaks against the class.
+    last_resort: says only that something failed, so any other class explains it away.
     """
 
     family: str
@@ -86,6 +87,7 @@ class Cause(Rule, frozen=True, kw_only=True):
     fixes: tuple[Remedy, ...] = ()
     judge: Callable[[Case], Match | None] | None = None
     bound: tuple[str, str] | None = None
+    last_resort: bool = False
 
     def literals(self) -> Iterable[str]:
         for text in (*self.sig, *self.needs, *self.never, *self.more):

@@ -146,8 +146,15 @@ def judge(case: Case, name: str, rule: Any) -> Match | None:
         *case.find(*MASKED, *SDPA, *BAD_DATA)[:1],
         *case.facts.where("overlap_comm", "zero_stage", "bf16", "fp16")[:2],
     ]
+    unsure = (
+        ""
+        if confidence >= 0.5 or case.configs
+        else "papertrain diagnose LOG --config DS.json --config TRAIN.yaml   # stage, cards and dtype decide; then: "
+        + rule.next_check
+    )
     return Match(
         rule=rule,
+        next_check=unsure,
         confidence=round(confidence, 3),
         evidence=unique(evidence),
         cause=rule.why + seen(nf),

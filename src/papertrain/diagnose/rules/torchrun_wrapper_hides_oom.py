@@ -29,6 +29,7 @@ RULE = cause(
     "TR592",
     "torchrun-wrapper-hides-oom",
     "environment",
+    last_resort=True,
     title="Only the launcher's summary is in this log: the cause is not",
     why="ChildFailedError says that a process died, never why; no exception stands above it.",
     judge=judge,
