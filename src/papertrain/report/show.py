@@ -29,6 +29,10 @@ def show(report: Report, *, json: bool, brief: bool, fields: str | None, quiet: 
             document["data"] = shorten(document["data"])
         _print_json(document)
         return
+    # A verb that was asked for a form of another program (SARIF, annotations) prints that and nothing else.
+    if isinstance(printed := report.data.get("printed"), str):
+        _print(printed)
+        return
     _print(report.result if quiet else text_of(report, verbose=verbose, brief=brief))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -37,10 +38,8 @@ def report_of(
 ) -> Report:
     from papertrain.configs.checking import outputs
     from papertrain.configs.checking.document import KINDS
-    from papertrain.configs.checking.engine import rules
     from papertrain.core.findings import worst
     from papertrain.core.values import plain
-    from papertrain.core.version import __version__
 
     strangers = list(
         dict.fromkeys(
@@ -68,13 +67,7 @@ def report_of(
                 known=_known_text(documents, world),
             )
         )
-    printed = (
-        outputs.github(findings)
-        if output_format == "github"
-        else outputs.sarif(findings, rules(), __version__)
-        if output_format == "sarif"
-        else None
-    )
+    printed = _printed(output_format, findings)
     body = outputs.lines(findings, diffs=diff) + _applied_text(applied, dry_run)
     level: Level = worst([f.level for f in findings])
     estimates = _estimates(documents, world)
@@ -90,6 +83,8 @@ def report_of(
         data["estimates"] = estimates
     if applied:
         data["applied"] = list(applied)
+    if output_format == "json":
+        printed = json.dumps(plain(data), indent=1, ensure_ascii=False)
     if printed is not None:
         data["printed"] = printed
     return Report(
@@ -105,6 +100,17 @@ def report_of(
         mode=mode,
         level=level,
     )
+
+
+def _printed(output_format: str, findings: Sequence[Finding]) -> str | None:
+    """The whole answer in a form of another program; None for a person's."""
+    from papertrain.configs.checking import outputs
+    from papertrain.configs.checking.engine import rules
+    from papertrain.core.version import __version__
+
+    if output_format == "github":
+        return outputs.github(findings)
+    return outputs.sarif(findings, rules(), __version__) if output_format == "sarif" else None
 
 
 def _estimates(documents: Sequence[ConfigDocument], world: World) -> list[dict[str, Any]] | None:
@@ -251,7 +257,7 @@ def _explanation(findings: Sequence[Finding], accounts: Sequence[Any], documents
     if mendable:
         changing = sum(f.effect == "experiment" for f in mendable)
         parts.append(
-            say("{n} of the {m} proposed changes touch the experiment", n=changing, m=len(mendable))
+            say("{n} of {m} proposed changes would alter the experiment", n=changing, m=len(mendable))
             if changing
             else say("no proposed change touches the experiment")
         )

@@ -33,9 +33,10 @@ def lines(findings: Sequence[Finding], *, diffs: bool = False) -> str:
                 break_long_words=False,
                 break_on_hyphens=False,
             )
-        if f.instead and f.instead not in f.says and not f.says.endswith("remove it"):
+        changes = " (changes the experiment)" if f.effect == "experiment" and f.patch else ""
+        if (f.instead and f.instead not in f.says and not f.says.endswith("remove it")) or changes:
             out += textwrap.wrap(
-                f.instead,
+                f.instead + changes,
                 WIDTH,
                 initial_indent="    write  ",
                 subsequent_indent="           ",

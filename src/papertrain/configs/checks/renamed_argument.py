@@ -60,7 +60,7 @@ def reader(document: ConfigDocument, world: World, change: Rename) -> str:
         if change.package == "transformers" and document.kind != "trainer" and below
         else own
     )
-    return text + (say("; the last to read it: {last}", last=change.last) if change.last else "")
+    return text + (say(", last read by {last}", last=change.last) if change.last else "")
 
 
 def still_read(document: ConfigDocument, world: World, name: str) -> bool:
