@@ -12,7 +12,20 @@ from papertrain.monitor.table import NO_STEP, Column
 class Curve:
     """Values in order of step. `resumed` are the steps at which the run went on from an earlier step."""
 
-    __slots__ = ("epochs", "file", "lines", "name", "raw", "resumed", "runs", "steps", "times", "values", "writers")
+    __slots__ = (
+        "epochs",
+        "file",
+        "lines",
+        "name",
+        "ordinal",
+        "raw",
+        "resumed",
+        "runs",
+        "steps",
+        "times",
+        "values",
+        "writers",
+    )
 
     def __init__(self, name: str, raw: str, file: str) -> None:
         self.name, self.raw, self.file = name, raw, file
@@ -24,6 +37,7 @@ class Curve:
         self.resumed: list[int] = []
         self.runs = 1
         self.writers = 1
+        self.ordinal = False
 
     def __len__(self) -> int:
         return len(self.values)
@@ -35,7 +49,7 @@ class Curve:
 
     def take(self, index: list[int]) -> Curve:
         c = Curve(self.name, self.raw, self.file)
-        c.resumed, c.runs, c.writers = self.resumed, self.runs, self.writers
+        c.resumed, c.runs, c.writers, c.ordinal = self.resumed, self.runs, self.writers, self.ordinal
         for part in ("steps", "values", "lines", "epochs", "times"):
             old = getattr(self, part)
             setattr(c, part, [old[i] for i in index])
@@ -67,6 +81,7 @@ def curve(name: str, raw: str, file: str, column: Column) -> Curve:
         steps = [NO_STEP] * len(steps)
     if any(s == NO_STEP for s in steps):
         whole = [int(e) for e in column.epochs if not isnan(e)]
+        c.ordinal = len({*steps}) == 1
         by_epoch = all(s == NO_STEP for s in steps) and len(set(whole)) == len(steps)
         steps = (
             whole

@@ -9,6 +9,7 @@ import subprocess
 import time
 import urllib.request
 from collections.abc import Callable, Iterator, Sequence
+from math import isfinite
 from pathlib import Path
 
 from papertrain.core.training import TrainingPlan
@@ -57,16 +58,30 @@ class Follower:
         self.plan_of = plan_of
         self.runs: list[tuple[Path, Watched]] = [(p, w) for p in paths for w in watched(p)]
         self.cache: dict[int, Examination] = {}
+        self.judged: dict[int, tuple[int, float]] = {}
 
     def look(self, final: bool = False) -> list[Examination]:
         """Read what is new and judge the runs that grew."""
         found = []
         for i, (path, w) in enumerate(self.runs):
-            grew = w.poll(final)
-            if grew or i not in self.cache or final:
+            w.poll(final)
+            if final or self.due(i, w):
                 self.cache[i] = judge(History(w.name, w.tables, self.plan_of(path), now=time.time()))
+                self.judged[i] = (sum(t.rows for t in w.tables), time.monotonic())
             found.append(self.cache[i])
         return found
+
+    def due(self, i: int, w: Watched) -> bool:
+        """Rules run again when a run has grown by 2 %, when something not finite has come in, or after half a minute."""
+        if i not in self.cache:
+            return True
+        rows, when = self.judged[i]
+        now = sum(t.rows for t in w.tables)
+        if now > 1.02 * rows or time.monotonic() - when > 30:
+            return True
+        return now > rows and any(
+            not isfinite(c.values[-1]) for t in w.tables for c in list(t.columns.values())[:64] if len(c)
+        )
 
     def histories(self) -> Iterator[History]:
         for path, w in self.runs:

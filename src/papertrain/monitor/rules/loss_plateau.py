@@ -26,6 +26,8 @@ def check(run: History) -> Iterator[Verdict]:
     begin = where(c, end)
     if begin is None or end - begin < POINTS or c.steps[begin] < run.warm_until:
         return
+    if isnan(c.epochs[-1]) and run.rate is None:
+        return  # neither epochs nor a rate: nothing says that more was to be expected
     part = c.values[begin:end]
     start = median(c.values[: max(3, len(c) // 40)])
     if on_grid(part) or mean(part) < 0.02 * start:
@@ -53,11 +55,12 @@ def still_training(run: History, c: Curve) -> int:
 
 
 def where(c: Curve, end: int) -> int | None:
-    """The last third, or more where that is less than two epochs; None where there are not two epochs to judge."""
+    """The last third, or more where that is less than two epochs; the last half where epochs are unknown; None where
+    there are not two epochs to judge."""
     begin = end - end // 3
     first, last = c.epochs[0], c.epochs[end - 1] if end else c.epochs[0]
     if isnan(first) or isnan(last):
-        return begin
+        return end - end // 2
     if last - first < EPOCHS + 0.5:
         return None
     return min(begin, next(i for i in range(end) if c.epochs[i] >= last - EPOCHS - 0.01))
@@ -85,7 +88,7 @@ RULE = Rule(
     name="loss-plateau",
     level="warning",
     check=check,
-    what="Over the last third of the run, and at least two epochs where epochs are known, the loss improved by less than 0.2 % and an "
+    what="Over the last third of the run and at least two epochs (the last half where only the rate is known), the loss improved by less than 0.2 % and an "
     "improvement of 0.5 % or more is excluded (two standard errors), while the learning rate is above a fifth of its peak, a quarter of the "
     "plan is done and the loss is not at its floor (2 % of the start).",
     why="Time is spent without learning: the rate, the rank or the data limit the run.",
@@ -94,7 +97,7 @@ RULE = Rule(
     source=PROPOSAL,
     status="stable",
     fires="\n".join(
-        f"step={i} loss={1.2 + max(0, 60 - i) * 0.02 + 0.0002 * (i * 37 % 101 - 50):.4f}" for i in range(1, 301)
+        f"step={i} loss={1.2 + max(0, 60 - i) * 0.02 + 0.0002 * (i * 37 % 101 - 50):.4f} lr=2e-05" for i in range(1, 301)
     ),
     quiet="\n".join(
         f"step={i} loss={1.0 + 3 / (1 + i / 20) + 0.0002 * (i * 37 % 101 - 50):.4f}" for i in range(1, 301)
