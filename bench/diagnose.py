@@ -16,7 +16,8 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from papertrain.diagnose.decide import decide, rules
+from papertrain.diagnose.catalogue import causes as rules
+from papertrain.diagnose.decide import decide
 from papertrain.diagnose.look import look_at_text
 from papertrain.diagnose.rule import Cause
 
@@ -89,7 +90,9 @@ MUTATIONS: dict[str, Callable[[str, random.Random], str]] = {
 def fits(name: str, rule: Cause) -> bool:
     """Interleaving and a launcher's summary mean a crash; the curve of a healthy or slow run has neither."""
     if name in ("interleaved", "wrapped"):
-        return rule.branch == "crash" and not rule.name.startswith(("torchrun", "nccl-timeout", "hang", "nccl-hang", "host-ram", "launch-env"))
+        return rule.branch == "crash" and not rule.name.startswith(
+            ("torchrun", "nccl-timeout", "hang", "nccl-hang", "host-ram", "launch-env")
+        )
     return True
 
 
@@ -112,13 +115,21 @@ def main(verbose: bool) -> int:
         if answer.matches and not rule.benign:
             bins[min(9, int(10 * answer.matches[0].confidence))].append(ok)
         if verbose and not ok:
-            print(f"  {name:12} {rule.name:36} -> {[(m.rule.name, m.confidence) for m in answer.matches[:2]]} {answer.failed[:60]}")
-    quiet = [not decide(look_at_text(rule.quiet)).matches or rule.name not in {m.rule.name for m in decide(look_at_text(rule.quiet)).matches} for rule in rules().values()]
+            print(
+                f"  {name:12} {rule.name:36} -> {[(m.rule.name, m.confidence) for m in answer.matches[:2]]} {answer.failed[:60]}"
+            )
+    quiet = [
+        not decide(look_at_text(rule.quiet)).matches
+        or rule.name not in {m.rule.name for m in decide(look_at_text(rule.quiet)).matches}
+        for rule in rules().values()
+    ]
     print(f"{len(rules())} classes")
     for name, oks in right.items():
         print(f"  {name:12} {sum(oks):4} of {len(oks):4} right ({100 * sum(oks) / len(oks):.1f} %)")
     every = [x for oks in right.values() for x in oks]
-    print(f"  {'all':12} {sum(every):4} of {len(every):4} right ({100 * sum(every) / len(every):.1f} %); quiet samples quiet: {sum(quiet)} of {len(quiet)}")
+    print(
+        f"  {'all':12} {sum(every):4} of {len(every):4} right ({100 * sum(every) / len(every):.1f} %); quiet samples quiet: {sum(quiet)} of {len(quiet)}"
+    )
     print("reliability: confidence, answers, share right")
     for b in sorted(bins):
         print(f"  {b / 10:.1f}-{(b + 1) / 10:.1f}  {len(bins[b]):5}  {100 * sum(bins[b]) / len(bins[b]):5.1f} %")

@@ -1,6 +1,6 @@
 """How fast a large log is read, beside `grep -c -E` and ripgrep with the same literals.
 
-    python bench/logscan.py [MEGABYTES]
+python bench/logscan.py [MEGABYTES]
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from papertrain.diagnose.decide import literals
+from papertrain.diagnose.catalogue import literals
 from papertrain.diagnose.scan import scan
 from papertrain.diagnose.sources import Source, chunks
 
@@ -37,7 +37,9 @@ def timed(command: list[str]) -> tuple[float, float]:
     """(wall, CPU) seconds of a command."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     start = time.perf_counter()
-    subprocess.run(command, capture_output=True, env={"LC_ALL": "C", "PATH": "/usr/bin:/bin:/usr/local/bin"}, check=False)
+    subprocess.run(
+        command, capture_output=True, env={"LC_ALL": "C", "PATH": "/usr/bin:/bin:/usr/local/bin"}, check=False
+    )
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return time.perf_counter() - start, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
@@ -61,7 +63,9 @@ def main(megabytes: int) -> None:
             rows.append(("rg -c -f", *timed(["rg", "-c", "-f", str(patterns), str(log)])))
         print(f"{size / 1e6:.0f} MB, {len(words)} literals")
         for name, wall, used in rows:
-            print(f"  {name:36} {size / 1e6 / wall:8.0f} MB/s by the clock, {size / 1e6 / max(used, 1e-9):8.0f} MB/s of one core")
+            print(
+                f"  {name:36} {size / 1e6 / wall:8.0f} MB/s by the clock, {size / 1e6 / max(used, 1e-9):8.0f} MB/s of one core"
+            )
         if not shutil.which("rg"):
             print("  ripgrep is not installed")
 

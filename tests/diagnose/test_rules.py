@@ -6,7 +6,9 @@ import re
 
 import pytest
 
-from papertrain.diagnose.decide import decide, literals, rules
+from papertrain.diagnose.catalogue import causes as rules
+from papertrain.diagnose.catalogue import literals
+from papertrain.diagnose.decide import decide
 from papertrain.diagnose.look import look_at_text
 from papertrain.diagnose.rule import Cause, sig
 

@@ -5,25 +5,18 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Sequence
-from functools import lru_cache
 
 from msgspec.structs import replace
 
 from papertrain.core.findings import LogLine, RuledOut
 from papertrain.core.values import Value
 from papertrain.diagnose.case import Case
-from papertrain.diagnose.rule import Cause, Match, unique
+from papertrain.diagnose.catalogue import GENERIC, causes
+from papertrain.diagnose.rule import Match, unique
 from papertrain.diagnose.shapes import non_finite
 
 LEAST, ALSO = 0.15, 0.1
 """Below the first a class is no answer; below the second it is not worth a line beside an unsure one."""
-
-GENERIC = (
-    "Traceback (most recent call last", "Error: ", "Error(", "Exception: ", "FATAL", "fatal error", "Segmentation fault", "core dumped", "Aborted",
-    "exitcode", "exit code", "CANCELLED", "slurmstepd: error", "Killed", "Signal 9", "terminate called", "': nan", "\": NaN", ": nan", "=nan", "'nan'",
-    "'loss': 0.0,", "'loss': '0'", "\"loss\": 0.0,", "DUE TO TIME LIMIT", "错误", "失败", "During handling of the above", "lm loss", "train_runtime",
-    "ERROR", "panic", "[F ", "Floating point exception", "Bus error", "timed out", "Timeout", "Caught signal", "returned non-zero exit",
-)  # fmt: skip
 
 
 class Answer(Value, frozen=True, kw_only=True):
@@ -36,24 +29,9 @@ class Answer(Value, frozen=True, kw_only=True):
     healthy: str
 
 
-@lru_cache
-def rules() -> dict[str, Cause]:
-    """Every class by its name."""
-    from papertrain.core.discover import discover
-    from papertrain.diagnose import rules as package
-
-    return {r.name: r for r in discover(package, "RULE").values()}
-
-
-@lru_cache
-def literals() -> tuple[str, ...]:
-    """Everything that the one pass looks for."""
-    return tuple(dict.fromkeys([*(x for r in rules().values() for x in r.literals() if x), *GENERIC]))
-
-
 def decide(case: Case) -> Answer:
     """All candidates, best first."""
-    every = [m for r in rules().values() if (m := r.match(case))]
+    every = [m for r in causes().values() if (m := r.match(case))]
     bad = [bounded(placed(m, case), case) for m in every if not m.rule.benign]
     bad = stepped_back(bad)
     bad = shared_out(bad)

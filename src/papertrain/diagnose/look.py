@@ -7,8 +7,8 @@ from typing import IO, Any
 
 from papertrain.core.findings import Signal
 from papertrain.diagnose.case import Case
+from papertrain.diagnose.catalogue import literals
 from papertrain.diagnose.configs import Config
-from papertrain.diagnose.decide import literals
 from papertrain.diagnose.log import LogFile
 from papertrain.diagnose.scan import scan
 from papertrain.diagnose.sources import Source, chunks

@@ -70,7 +70,7 @@ def weights(case: Case, nf: NonFinite) -> dict[str, float]:
         overlap += 3
     if nf.hidden and nf.grad_bad and math.isfinite(nf.row.get("grad_norm") or math.nan):
         overlap += 3
-    if len(nf.before) > 20 or nf.grew:
+    if len(nf.before) > 200 or nf.grew:
         overlap *= 0.5
     w["nan-deepspeed-overlap-comm"] = overlap * (0.5 if fp16 and not f.true("overlap_comm") else 1)
 
@@ -126,7 +126,13 @@ def weights(case: Case, nf: NonFinite) -> dict[str, float]:
     if case.find(*BAD_DATA):
         w["nan-bad-data"] += 9
     elif len(nf.before) > 2 and not nf.grew and not fp16:
-        w["nan-bad-data"] += 2.2 if precision == "bf16" or stage is not None else 4
+        w["nan-bad-data"] += (
+            1.0
+            if f.true("overlap_comm") and stage in (1, 2)
+            else 2.2
+            if precision == "bf16" or stage is not None
+            else 4
+        )
     return w
 
 

@@ -1,0 +1,29 @@
+"""Every class of failure, and every literal that the one pass over a log looks for."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from papertrain.core.discover import discover
+from papertrain.diagnose.rule import Cause
+
+GENERIC = (
+    "Traceback (most recent call last", "Error: ", "Error(", "Exception: ", "FATAL", "fatal error", "Segmentation fault", "core dumped", "Aborted",
+    "exitcode", "exit code", "CANCELLED", "slurmstepd: error", "Killed", "Signal 9", "terminate called", "': nan", "\": NaN", ": nan", "=nan", "'nan'",
+    "'loss': 0.0,", "'loss': '0'", "\"loss\": 0.0,", "DUE TO TIME LIMIT", "错误", "失败", "During handling of the above", "lm loss", "train_runtime",
+    "ERROR", "panic", "[F ", "Floating point exception", "Bus error", "timed out", "Timeout", "Caught signal", "returned non-zero exit",
+)  # fmt: skip
+"""What speaks of a failure whatever its class: kept in the pass, so that an unknown one can still be shown."""
+
+
+@lru_cache
+def causes() -> dict[str, Cause]:
+    """Every class by its name."""
+    from papertrain.diagnose import rules
+
+    return {r.name: r for r in discover(rules, "RULE").values()}
+
+
+@lru_cache
+def literals() -> tuple[str, ...]:
+    return tuple(dict.fromkeys([*(x for r in causes().values() for x in r.literals() if x), *GENERIC]))
