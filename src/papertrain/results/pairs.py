@@ -277,6 +277,7 @@ def _seeds(
         "seeds_b": len(y),
         "smallest_p": power.smallest_p_of_seeds(k, paired=shared),
         "unit_says": "the seed, never the example",
+        "probability_of_improvement": means.superiority(x, y),
     }
     if items:
         found = _hierarchical(left, right, items, how, (a, b, head.dataset, head.metric))

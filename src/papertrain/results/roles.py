@@ -23,7 +23,7 @@ ROLES: dict[str, tuple[str, ...]] = {
     "dataset": ("dataset", "dataset_name", "task", "data", "benchmark", "corpus", "task_name", "env", "environment", "subset"),
     "metric": ("metric", "measure", "metric_name"),
     "value": ("value", "result", "metric_value"),
-    "seed": ("seed", "trial", "trial_seed", "repeat", "repetition", "random_seed", "run_id", "seed_id"),
+    "seed": ("seed", "trial", "trial_seed", "repeat", "repetition", "random_seed", "run_id", "seed_id", "rep", "replicate", "run"),
     "fold": ("fold", "cv_fold", "split_id"),
     "episode": ("episode", "episodes", "rollout", "episode_id"),
     "stderr": ("stderr", "standard_error", "std_err", "se", "sem"),
@@ -73,7 +73,8 @@ def find(names: Iterable[str], given: Mapping[str, str] | None = None, *, skip: 
             if all(w in columns for w in wanted):
                 out[role] = given[role]
             continue
-        out |= next(({role: plain[w]} for w in ROLES[role] if w in plain and plain[w] not in given.values()), {})
+        taken = {*given.values(), *(out[r] for r in ("method", "dataset") if r in out and role == "seed")}
+        out |= next(({role: plain[w]} for w in ROLES[role] if w in plain and plain[w] not in taken), {})
     if "label" not in out or "prediction" not in out:
         for role, prefix in (("label", "true_"), ("prediction", "predicted_")):
             match = [n for k, n in plain.items() if k.startswith(prefix)]

@@ -89,7 +89,7 @@ def measure(
         elif items.score is not None and len(set(map(classify.text, label))) == 2:
             found |= classify.soft_binary(label, items.score, positive)
     if asked:
-        missing = [w for w in asked if w not in {k.lower() for k in found}]
+        missing = [w for w in sorted(asked) if w not in {k.lower() for k in found}]
         if missing:
             why = (
                 " (areas need a score or probability column: hard labels have none)"

@@ -134,7 +134,7 @@ def workspace(path: Path, asked: Asked) -> Comparison:
     metrics = {d.name: d.metrics for d in study.datasets if d.metrics and not asked.metrics}
     out = _compared(
         Collection(scores=found.scores, items=found.items, issues=issues, placed=found.placed), filled, [m.name for m in study.methods], root=work.root, metrics=metrics,
-        allowed=not found.placed,
+        datasets=[d.name for d in study.datasets], allowed=not found.placed,
     )  # fmt: skip
     labels = {m.name: m.label for m in study.methods if m.label}
     return msgspec.structs.replace(_with_gaps(out, missing), work=path, missing=missing, labels=labels)
@@ -178,6 +178,7 @@ def _compared(
     root: Path | None,
     understood: str = "",
     metrics: Mapping[str, Sequence[str]] | None = None,
+    datasets: Sequence[str] = (),
     allowed: bool = False,
 ) -> Comparison:
     given = roles.parse(asked.columns)
@@ -209,6 +210,7 @@ def _compared(
                 nearest=nearest(name, board.systems),
             )
     board = msgspec.structs.replace(board, systems=_ordered(board.systems, order, asked))
+    board = _with_columns(board, datasets)
     issues = [*board.issues, *checks.between_rows(board)]
     table, evidence = _table(board, asked, root)
     tests = _tests(board, asked)
@@ -217,6 +219,19 @@ def _compared(
         board=board, table=table, tests=tests, issues=list(dict.fromkeys(issues)), evidence=evidence, overall=more, proposed=_proposed(board, tests, more), missing=[],
         understood=understood, placed=found.placed,
     )  # fmt: skip
+
+
+def _with_columns(board: Board, datasets: Sequence[str]) -> Board:
+    """Data sets of the study that no run has reached get the columns of the others, unfilled."""
+    open_ = [d for d in datasets if d not in {h.dataset for h in board.heads}]
+    like = [h for h in board.heads if h.dataset == board.heads[0].dataset]
+    new = [boards.Head(d, h.metric, h.scale) for d in open_ for h in like]
+    heads = sorted(
+        [*board.heads, *new], key=lambda h: list(datasets).index(h.dataset) if h.dataset in datasets else len(datasets)
+    )
+    gaps = {**board.gaps, **{(s, h): "no file holds it" for s in board.systems for h in new}}
+    ways = {**board.directions, **{h: board.directions[k] for h in new for k in like if k.metric == h.metric}}
+    return msgspec.structs.replace(board, heads=heads, gaps=gaps, directions=ways)
 
 
 def _ordered(systems: Sequence[str], order: Sequence[str], asked: Asked) -> list[str]:

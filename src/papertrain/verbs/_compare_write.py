@@ -10,7 +10,7 @@ from papertrain.core.evidence import append_evidence
 from papertrain.core.files import Writer
 from papertrain.core.units import show_number
 from papertrain.core.workspace import Workspace
-from papertrain.report import latex, markdown
+from papertrain.report import html_table, latex, markdown
 from papertrain.results import statement
 from papertrain.verbs._compare import Asked, Comparison, sheet_of
 from papertrain.verbs._compare_figures import drawn
@@ -33,6 +33,7 @@ def write(
         if found.board.heads:
             w.text("tables/main.tex", latex.main_table(sheet, title=title, style=asked.venue, intro=_intro(found)))
             w.text("tables/main.md", markdown.table(sheet, title) + "\n" + _statement(found))
+            w.text("tables/main.html", html_table.page(sheet, title))
             w.text("tables/main.csv", markdown.long_csv(found.table))
             w.text("tables/numbers.tex", latex.numbers(found.table, found.tests))
             for files in drawn(found, asked):

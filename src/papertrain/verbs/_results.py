@@ -122,3 +122,18 @@ def is_workspace(paths: Sequence[Path]) -> bool:
     from papertrain.core.workspace import Workspace
 
     return len(paths) == 1 and paths[0].is_dir() and Workspace.is_workspace(paths[0])
+
+
+def unconfirmed(work: Workspace, mode: str) -> tuple[str, ...]:
+    """In standard mode: what these results rest on that nobody has confirmed. Nothing is refused for it."""
+    from papertrain.core.gate import confirmation
+    from papertrain.core.texts import say
+
+    if mode != "standard":
+        return ()
+    open_plans = [m for m in work.methods() if confirmation(work, m) is None]
+    return (
+        (say("unconfirmed: the plan of {methods}; these results rest on it", methods=", ".join(open_plans)),)
+        if open_plans
+        else ()
+    )

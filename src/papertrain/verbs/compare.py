@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
 
-from papertrain.core.params import Arg, DryRunArg, ModeArg, OutArg, OverwriteArg
+from papertrain.core.params import Arg, DryRunArg, ModeArg, OverwriteArg
 from papertrain.core.report import Report
 from papertrain.core.texts import say
 
@@ -29,7 +29,7 @@ def compare(
     map: Annotated[Sequence[str], Arg("how paths are read, as in {method}/{dataset}/seed_{seed}/*", "PATTERN")] = (),
     missing: Annotated[bool, Arg("list the cells still to run, with the command of each")] = False,
     against: Annotated[Path | None, Arg("say what changed since the tables in this folder", "DIR")] = None,
-    all: Annotated[bool, Arg("every metric, every pair, every figure")] = False,
+    all: Annotated[bool, Arg("every pair, sub-task and figure, and the metrics that are left out otherwise")] = False,
     figures: Annotated[Sequence[str], Arg("also draw: differences, curves, confusion, seeds, cd", "NAME")] = (),
     style: Annotated[Sequence[str], Arg("a venue (neurips, acl, icml, …) or intervals", "NAME")] = (),
     test: Annotated[
@@ -42,7 +42,9 @@ def compare(
     alpha: Annotated[float, Arg("level of significance", "SHARE", advanced=True)] = 0.05,
     seed: Annotated[int, Arg("seed of all resampling", "N", advanced=True)] = 7,
     resamples: Annotated[int, Arg("resamples of bootstraps and permutations", "N", advanced=True)] = 10_000,
-    output: OutArg = None,
+    output: Annotated[
+        Path | None, Arg("where to write (default: the workspace; loose files are only read)", "DIR", short="o")
+    ] = None,
     mode: ModeArg = None,
     overwrite: OverwriteArg = False,
     dry_run: DryRunArg = False,
@@ -126,10 +128,13 @@ def _report(
     *,
     dry_run: bool,
 ) -> Report:
+    from papertrain.core.workspace import Workspace
     from papertrain.report.markdown import terminal
     from papertrain.results import statement
     from papertrain.verbs import _compare
+    from papertrain.verbs._results import unconfirmed
 
+    waiting = unconfirmed(Workspace(found.work), mode) if found.work else ()
     sheet = _compare.sheet_of(found, asked)
     main = [t for t in found.tests if t.details.get("role") == "primary"]
     tested = [t for t in main if not t.refused]
@@ -149,7 +154,9 @@ def _report(
             "{text} between {a} and {b}: {why}", text=say("no test"), a=main[0].a, b=main[0].b, why=main[0].refused
         )
     else:
-        result = _size(table) + (f"; {_best(found)}" if _best(found) else "")
+        result = (
+            say("no results yet") if not table.columns else _size(table) + (f"; {_best(found)}" if _best(found) else "")
+        )
     tail = []
     if written:
         shown = [f for f in written if f.endswith((".tex", ".pdf"))]
@@ -166,7 +173,7 @@ def _report(
             statement.doubt(main[0], table) if main else say("nothing to test: one system, or no --ours and --baseline")
         )
     )
-    body = [terminal(sheet)]
+    body = [terminal(sheet)] if table.columns else []
     lines = _test_lines([t for t in found.tests if t is not (tested[0] if tested else None)], table)
     if lines:
         body.append(
@@ -195,7 +202,7 @@ def _report(
     )
     head = "\n".join([result, *(f"  {x}" for x in tail)])
     return Report(verb="compare", result=head, explanation=says, action=action, data=_compare.data(found, written, changes), body="\n\n".join(body), details=details,
-                  warnings=tuple(i.says for i in found.issues if i.level == "warning")[:8], mode=mode)  # fmt: skip
+                  warnings=(*waiting, *(i.says for i in found.issues if i.level == "warning"))[:8], mode=mode)  # fmt: skip
 
 
 def _size(table: Any) -> str:

@@ -237,7 +237,7 @@ def _workspace(
     from papertrain.core.files import Writer
     from papertrain.core.values import plain
     from papertrain.results import board, roles
-    from papertrain.verbs._results import collect_grid, evidence_of, state_of
+    from papertrain.verbs._results import collect_grid, evidence_of, state_of, unconfirmed
 
     given = roles.parse(columns)
     study, grid = work.study, work.grid()
@@ -285,7 +285,9 @@ def _workspace(
     elif written:
         result += say("; results/<run>/metrics.json and evidence.jsonl written")
     says = say("the test outputs of each run were scored here; -v shows definitions and signatures")
-    if missing:
+    if not scored:
+        says = say("no run has left predictions yet, so there is no score")
+    elif missing:
         says = say("{n} runs have no predictions, so they have no score; {says}", n=len(missing), says=says)
     action = missing[0]["command"] if not scored and missing else f"papertrain compare {work.root} -o {work.root}"
     if study.ours and study.baselines and scored:
@@ -294,7 +296,7 @@ def _workspace(
         f"  {m.metric}: {m.definition}\n    {m.signature}" for m in {m.metric: m for m in rows}.values()
     )
     return Report(verb="evaluate", result=result, explanation=says, action=action, data=data, body=body, details=details, mode=mode,
-                  warnings=tuple(i.says for i in found.issues if i.level == "warning")[:8])  # fmt: skip
+                  warnings=(*unconfirmed(work, mode), *(i.says for i in found.issues if i.level == "warning"))[:8])  # fmt: skip
 
 
 def _commands(work: Workspace, tasks: list[str], shots: int | None, seed: int, mode: Any) -> Report:

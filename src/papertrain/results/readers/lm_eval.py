@@ -115,11 +115,12 @@ def read(source: Source) -> Reading:
 
 
 def _stderr_issues(s: Score, source: Source) -> list[Issue]:
-    if s.stderr != 0 or s.value is None or not 0 < s.value < 1:
+    top = 100 if s.scale == "percent" else 1
+    if s.stderr != 0 or s.value is None or not 0 < s.value < top:
         return []
-    says = f"{s.dataset} {s.metric}: stderr 0 on a score of {s.value:g}, strictly between 0 and 1, cannot be right"
+    says = f"{s.dataset} {s.metric}: stderr 0 on a score of {s.value:g}, strictly between 0 and {top}, cannot be right"
     if s.n:
-        says += f"; sqrt(p(1-p)/(n-1)) with n = {s.n} gives {stderr(s.value, s.n):.6f}"
+        says += f"; sqrt(p(1-p)/(n-1)) with n = {s.n} gives {top * stderr(s.value / top, s.n):.6f}"
     return [Issue(says=says + ". ± 0.000 is not printed", file=str(source.path), code="zero-stderr")]
 
 
@@ -127,7 +128,7 @@ def _group_issues(scores: list[Score], members: dict[str, Any], source: Source) 
     """Published group errors of 0.4.0 and 0.4.1 are about ten times too large; recompute them from the sub-tasks."""
     out = []
     by = {(s.dataset, s.metric): s for s in scores}
-    for group in {s.dataset for s in scores if s.stderr}:
+    for group in dict.fromkeys(s.dataset for s in scores if s.stderr):
         named = [s.dataset for s in scores if s.dataset != group and s.dataset.startswith(group + "_")]
         names = _list(members.get(group)) or list(dict.fromkeys(named))
         for s in [x for x in scores if x.dataset == group and x.stderr]:

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from scipy.special import ndtr
 
 from papertrain.core.results import Interval
-from papertrain.results.stats.outcome import Floats, Outcome, signature
+from papertrain.results.stats.outcome import TINY, Floats, Outcome, signature
 from papertrain.results.stats.proportion import z_of
 from papertrain.results.stats.ranks import average_ranks
 
@@ -58,7 +58,7 @@ def delong(y: ArrayLike, a: ArrayLike, b: ArrayLike, level: float = 0.95) -> Out
         n=t.size,
         unit="example",
         statistic=stat,
-        p=max(float(2 * ndtr(-abs(stat))), math.ulp(0.0)),
+        p=max(float(2 * ndtr(-abs(stat))), TINY),
         difference=d,
         ci=Interval(low=d - half, high=d + half, level=level, method="delong"),
         effect_size=d,

@@ -10,14 +10,14 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import bdtr, bdtrc, chdtrc
 
 from papertrain.core.results import Interval
-from papertrain.results.stats.outcome import Outcome, signature
+from papertrain.results.stats.outcome import TINY, Outcome, signature
 from papertrain.results.stats.proportion import two_proportions, z_of
 
 
 def exact_p(b: int, c: int) -> float:
     """Two-sided binomial p of b against c discordant pairs; 1 where there is none."""
     n, k = b + c, min(b, c)
-    return min(1.0, 2 * float(bdtr(k, n, 0.5))) if n else 1.0
+    return max(min(1.0, 2 * float(bdtr(k, n, 0.5))), TINY) if n else 1.0
 
 
 def mid_p(b: int, c: int) -> float:
@@ -26,7 +26,7 @@ def mid_p(b: int, c: int) -> float:
     if not n:
         return 1.0
     point = math.exp(math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1) - n * math.log(2))
-    return min(1.0, 2 * float(bdtr(k, n, 0.5)) - point)
+    return max(min(1.0, 2 * float(bdtr(k, n, 0.5)) - point), TINY)
 
 
 def chi2(b: int, c: int, *, correct: bool = False) -> tuple[float, float]:
@@ -105,7 +105,7 @@ def mcnemar_matrix(scores: NDArray[np.generic]) -> tuple[NDArray[np.float64], ND
     b = np.rint(x.T @ (1 - x)).astype(np.float64)
     c = b.T
     n, k = b + c, np.minimum(b, c)
-    p = np.where(n > 0, np.minimum(1.0, 2 * bdtr(k, np.maximum(n, 1).astype(int), 0.5)), 1.0)
+    p = np.where(n > 0, np.clip(2 * bdtr(k, np.maximum(n, 1).astype(int), 0.5), TINY, 1.0), 1.0)
     return b, c, p
 
 
@@ -121,7 +121,7 @@ def cochran_q(scores: ArrayLike) -> Outcome:
         n=n,
         unit="example",
         statistic=q,
-        p=float(chdtrc(k - 1, q)),
+        p=max(float(chdtrc(k - 1, q)), TINY),
         assumptions=("the same items for every system", "large n"),
         signature=signature(n=n, k=k, test="cochran-q"),
     )
@@ -130,8 +130,7 @@ def cochran_q(scores: ArrayLike) -> Outcome:
 def sign_test(wins: int, losses: int, ties: int = 0) -> Outcome:
     """Wins against losses of a judge; ties are left out of the test and reported."""
     n = wins + losses
-    k = min(wins, losses)
-    p = min(1.0, 2 * float(bdtr(k, n, 0.5))) if n else 1.0
+    p = exact_p(wins, losses)
     return Outcome(
         test="sign-exact",
         n=n + ties,

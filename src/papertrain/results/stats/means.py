@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from scipy.special import stdtr, stdtrit
 
 from papertrain.core.results import Interval
-from papertrain.results.stats.outcome import TOLERANCE, Floats, Outcome, signature
+from papertrain.results.stats.outcome import TINY, TOLERANCE, Floats, Outcome, signature
 
 
 def t_quantile(df: float, level: float) -> float:
@@ -18,7 +18,7 @@ def t_quantile(df: float, level: float) -> float:
 
 def t_p(t: float, df: float) -> float:
     """Two-sided; the smallest positive number instead of an underflow to 0."""
-    return max(2 * float(stdtr(df, -abs(t))), math.ulp(0.0))
+    return max(2 * float(stdtr(df, -abs(t))), TINY)
 
 
 def t_interval(x: ArrayLike, level: float = 0.95) -> Interval | None:

@@ -13,6 +13,9 @@ from papertrain.core.values import Record
 from papertrain.core.version import __version__
 
 Floats = NDArray[np.float64]
+TINY = 5e-324
+"""The smallest positive number, where a p-value would underflow to 0."""
+
 TOLERANCE = 1e-9
 """Relative: differences below it are ties. Scores reach us through decimal text and sums in another order."""
 
@@ -36,7 +39,7 @@ class Outcome(Record, frozen=True, kw_only=True):
 
 def stream(seed: int, *names: str) -> np.random.Generator:
     """An independent generator for one named purpose, so that adding a comparison leaves the others' draws alone."""
-    return np.random.default_rng(np.random.SeedSequence([seed, *(zlib.crc32(n.encode()) for n in names)]))
+    return np.random.default_rng(np.random.SeedSequence([seed, zlib.crc32("\0".join(names).encode())]))
 
 
 def entropy(rng: np.random.Generator) -> str:

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import betaincinv, ndtr, ndtri
 
 from papertrain.core.results import Interval
-from papertrain.results.stats.outcome import Outcome, signature
+from papertrain.results.stats.outcome import TINY, Outcome, signature
 
 
 def z_of(level: float) -> float:
@@ -62,7 +62,7 @@ def z_from_stderr(
         n=n,
         unit="example",
         statistic=z,
-        p=float(2 * ndtr(-abs(z))) if se > 0 else None,
+        p=max(float(2 * ndtr(-abs(z))), TINY) if se > 0 else None,
         difference=d,
         ci=Interval(low=d - half, high=d + half, level=level, method="normal, unpaired"),
         assumptions=("the two samples are independent; wrong, and usually conservative, on the same items",),

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import chdtrc, fdtrc, ndtr, ndtri
 
-from papertrain.results.stats.outcome import TOLERANCE, Floats, Outcome, signature
+from papertrain.results.stats.outcome import TINY, TOLERANCE, Floats, Outcome, signature
 
 
 def average_ranks(x: ArrayLike) -> Floats:
@@ -71,7 +71,7 @@ def wilcoxon(a: ArrayLike, b: ArrayLike | None = None, *, zeros: str = "drop", e
         n=total,
         unit="pair",
         statistic=min(plus, minus),
-        p=max(p, math.ulp(0.0)),
+        p=max(p, TINY),
         difference=hodges_lehmann(d),
         effect_size=(plus - minus) / (n * (n + 1) / 2),
         effect="matched rank-biserial",
@@ -136,7 +136,7 @@ def friedman(scores: ArrayLike, *, higher_is_better: bool = True) -> Outcome:
         n=n,
         unit="data set",
         statistic=corrected,
-        p=max(float(chdtrc(k - 1, corrected)), math.ulp(0.0)),
+        p=max(float(chdtrc(k - 1, corrected)), TINY),
         effect_size=corrected / (n * (k - 1)),
         effect="Kendall W",
         assumptions=("data sets are independent of each other",)

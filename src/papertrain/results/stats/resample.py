@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import bdtr, ndtr, ndtri
 
 from papertrain.core.results import Interval
-from papertrain.results.stats.outcome import TOLERANCE, Floats, Outcome, entropy, monte_carlo_p, signature
+from papertrain.results.stats.outcome import TINY, TOLERANCE, Floats, Outcome, entropy, monte_carlo_p, signature
 
 Statistic = Callable[[Floats], Floats]
 """Column sums (resamples × columns) → one value per resample."""
@@ -222,7 +222,7 @@ def sign_flip(
         test="paired-permutation",
         n=n,
         unit=unit,
-        p=max(p, math.ulp(0.0)),
+        p=max(p, TINY),
         statistic=mean,
         difference=mean,
         ci=ci,
