@@ -90,8 +90,8 @@ def _entry(info: Path, name: str | None) -> Sources:
 
 def _folder(folder: Path) -> Sources:
     info = folder / "dataset_info.json"
-    if info.is_file() and _entries(info):
-        return _entry(info, None)
+    if info.is_file() and (table := _entries(info)):
+        return _entry(info, next(iter(table)) if len(table) == 1 else None)
     files = _shards(folder)
     train = tuple(f for f in files if re.search(r"(^|[-_./])train([-_./]|$)", f.relative_to(folder).as_posix()))
     chosen = train or files

@@ -150,7 +150,7 @@ def _from_hub(name: str) -> ModelSpec:
 def _unknown(name: str) -> PapertrainError:
     names = {n: n for _, n in by_name().values()}
     shorts = {n.rsplit("/", 1)[-1]: n for n in names}
-    near = nearest(name, names, cutoff=0.7) or nearest(name.rsplit("/", 1)[-1], shorts, cutoff=0.6)
+    near = nearest(name, names, cutoff=0.7) or nearest(name.rsplit("/", 1)[-1], shorts, cutoff=0.72)
     return PapertrainError(
         f"no model {name[:120]!r} on this machine or on record",
         code="unknown-model",

@@ -15,7 +15,7 @@ from papertrain.core.units import show_bytes
 from papertrain.facts.load import Card, card, gpu_ids
 
 _NOISE = {"nvidia", "geforce", "tesla", "amd", "instinct", "huawei", "ascend", "google", "apple", "gpu", "gpus", "npu", "npus",
-          "card", "cards", "rtx", "graphics", "generation", "oam", "tensor", "core", "quadro", "hbm2", "hbm2e", "hbm3", "hbm3e"}  # fmt: skip
+          "card", "cards", "rtx", "gtx", "graphics", "generation", "oam", "tensor", "core", "quadro", "hbm2", "hbm2e", "hbm3", "hbm3e"}  # fmt: skip
 _SIZE = re.compile(r"(\d+)\s*g(?:i?b)?$", re.I)
 _ASCEND_FAMILY = re.compile(r"(?:huawei)?\s*(?:ascend)?\s*-?910b", re.I)
 
@@ -42,7 +42,7 @@ def keys(name: str) -> tuple[str, str]:
 
 def _unprefixed(name: str) -> str:
     text = re.sub(r"\b(\d+)\s*(gi?b?)\b", r" \1gb ", name.lower())
-    return re.sub(r"\b(rtx|ascend|quadro)(?=[\da])", "", text)
+    return re.sub(r"\b(rtx|gtx|ascend|quadro)(?=[\da])", "", text)
 
 
 @lru_cache(maxsize=1)
