@@ -27,6 +27,9 @@ def sniff(head: bytes, path: Path) -> float:
 
 def start(table: Table) -> LineParser:
     def note(row: dict[str, Any]) -> None:
+        event = row.get("event")
+        if event is not None:
+            table.ended = event in ("end", "finished", "done")
         for key in ("total_steps", "max_steps", "num_train_epochs"):
             found = as_number(row.get(key))
             if found is not None:
