@@ -6,6 +6,30 @@ name="${1:-help}"
 shift || true
 
 case "$name" in
+  ours/axolotl-several)  # 4 devices of one machine
+    export TOKENIZERS_PARALLELISM=false
+    export HF_HUB_OFFLINE=1
+    export PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True
+    export TORCH_NCCL_ASYNC_ERROR_HANDLING=1
+    exec axolotl train configs/ours/axolotl/train.yaml --num_processes 4 "$@" ;;
+  ours/axolotl-one)  # one device
+    export TOKENIZERS_PARALLELISM=false
+    export HF_HUB_OFFLINE=1
+    export PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True
+    export TORCH_NCCL_ASYNC_ERROR_HANDLING=1
+    exec axolotl train configs/ours/axolotl/train.yaml --gradient_accumulation_steps 16 "$@" ;;
+  ours/axolotl-nodes)  # 2 machines
+    export TOKENIZERS_PARALLELISM=false
+    export HF_HUB_OFFLINE=1
+    export PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True
+    export TORCH_NCCL_ASYNC_ERROR_HANDLING=1
+    : "${NODE_RANK:?the number of this machine, from 0}" "${MASTER_ADDR:?address of the first machine}" "${MASTER_PORT:=29500}"
+    export NODE_RANK MASTER_ADDR MASTER_PORT
+    exec axolotl train configs/ours/axolotl/train.yaml --gradient_accumulation_steps 2 --num_processes 8 --num_machines 2 --machine_rank $NODE_RANK --main_process_ip $MASTER_ADDR --main_process_port $MASTER_PORT "$@" ;;
+  ours/axolotl-slurm)  # Slurm
+    exec sbatch configs/ours/slurm/axolotl.sbatch "$@" ;;
+  ours/axolotl-ray)  # Ray job
+    exec ray job submit --address "${RAY_ADDRESS:-http://127.0.0.1:8265}" --working-dir . -- bash commands.sh ours/axolotl-several "$@" ;;
   ours/llamafactory-several)  # 4 devices of one machine
     export TOKENIZERS_PARALLELISM=false
     export HF_HUB_OFFLINE=1
@@ -39,6 +63,24 @@ case "$name" in
     exec sbatch configs/ours/slurm/llamafactory.sbatch "$@" ;;
   ours/llamafactory-ray)  # Ray job
     exec ray job submit --address "${RAY_ADDRESS:-http://127.0.0.1:8265}" --working-dir . -- bash commands.sh ours/llamafactory-several "$@" ;;
+  ours/llamafactory-predict)  # predictions of the held-out file
+    export TOKENIZERS_PARALLELISM=false
+    export HF_HUB_OFFLINE=1
+    export PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True
+    export TORCH_NCCL_ASYNC_ERROR_HANDLING=1
+    exec llamafactory-cli train configs/ours/llamafactory/predict.yaml "$@" ;;
+  ours/llamafactory-export)  # adapters merged into the weights
+    export TOKENIZERS_PARALLELISM=false
+    export HF_HUB_OFFLINE=1
+    export PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True
+    export TORCH_NCCL_ASYNC_ERROR_HANDLING=1
+    exec llamafactory-cli export configs/ours/llamafactory/export.yaml "$@" ;;
+  ours/llamafactory-chat)  # a talk with it
+    export TOKENIZERS_PARALLELISM=false
+    export HF_HUB_OFFLINE=1
+    export PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True
+    export TORCH_NCCL_ASYNC_ERROR_HANDLING=1
+    exec llamafactory-cli chat configs/ours/llamafactory/chat.yaml "$@" ;;
   ours/script-several)  # 4 devices of one machine
     export TOKENIZERS_PARALLELISM=false
     export HF_HUB_OFFLINE=1
@@ -100,11 +142,19 @@ case "$name" in
   ours/trl-ray)  # Ray job
     exec ray job submit --address "${RAY_ADDRESS:-http://127.0.0.1:8265}" --working-dir . -- bash commands.sh ours/trl-several "$@" ;;
   *)
+    echo 'ours/axolotl-several'
+    echo 'ours/axolotl-one'
+    echo 'ours/axolotl-nodes'
+    echo 'ours/axolotl-slurm'
+    echo 'ours/axolotl-ray'
     echo 'ours/llamafactory-several'
     echo 'ours/llamafactory-one'
     echo 'ours/llamafactory-nodes'
     echo 'ours/llamafactory-slurm'
     echo 'ours/llamafactory-ray'
+    echo 'ours/llamafactory-predict'
+    echo 'ours/llamafactory-export'
+    echo 'ours/llamafactory-chat'
     echo 'ours/script-several'
     echo 'ours/script-one'
     echo 'ours/script-accelerate'
