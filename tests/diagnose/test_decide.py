@@ -13,7 +13,7 @@ import pytest
 from papertrain.core.errors import PapertrainError
 from papertrain.diagnose.configs import Config
 from papertrain.diagnose.decide import Answer, decide
-from papertrain.diagnose.look import look_at_text
+from papertrain.diagnose.look import look_at_text, look_at_texts
 
 LOGS = Path(__file__).resolve().parents[2] / "../shared/data/logs"
 OOM = [
@@ -246,6 +246,30 @@ def test_hostile_input_neither_hangs_nor_breaks(text: bytes) -> None:
     with contextlib.suppress(PapertrainError):
         answer(text)
     assert time.monotonic() - start < 30
+
+
+SPY = 'Process {pid}: python train.py\nPython v3.10.12\n\nThread {pid} (active): "MainThread"\n    {top} (torch/distributed/distributed_c10d.py:2050)\n    step (train.py:88)\n    main (train.py:120)\n'
+
+
+def test_of_eight_stacks_the_one_that_differs_is_the_suspect() -> None:
+    logs = {f"rank{r}.dump": SPY.format(pid=100 + r, top="all_reduce" if r != 5 else "broadcast") for r in range(8)}
+    best = decide(look_at_texts(logs)).matches[0]
+    assert best.rule.name == "hang-out-of-sync-large-scale"
+    assert "rank5.dump stands in broadcast, 7 of 8 in all_reduce" in best.cause
+
+
+def test_workers_that_wait_in_the_loader_s_queue_are_a_deadlock() -> None:
+    frames = '  File "/usr/lib/python3.10/queue.py", line 180 in get\n  File "torch/utils/data/dataloader.py", line 1120 in _try_get_data\n'
+    assert top(f"Thread 0x00007f11 (most recent call first):\n{frames}") == "hang-dataloader-worker-deadlock"
+
+
+def test_an_out_and_an_err_file_are_one_case() -> None:
+    logs = {
+        "job.out": "{'loss': 1.2, 'grad_norm': 1.0, 'learning_rate': 1e-5, 'epoch': 0.1}\n",
+        "job.err": "\n".join(OOM),
+    }
+    best = decide(look_at_texts(logs)).matches[0]
+    assert best.rule.name.startswith("oom-") and best.evidence[0].file == "job.err" and best.evidence[0].line == 4
 
 
 def test_control_sequences_do_not_reach_a_quote() -> None:

@@ -31,6 +31,11 @@ def look(
 
 def look_at_text(text: str | bytes, name: str = "train.log", configs: Sequence[Config] = ()) -> Case:
     """A case from a text in memory: samples, tests, and pages."""
+    return look_at_texts({name: text}, configs)
+
+
+def look_at_texts(texts: Mapping[str, str | bytes], configs: Sequence[Config] = ()) -> Case:
+    """A case from several texts in memory, by name: one per rank, or a job's two streams."""
     words = literals()
-    data = text if isinstance(text, bytes) else text.encode()
-    return Case([LogFile(name, scan([data], words, name), words)], configs)
+    logs = [LogFile(n, scan([t if isinstance(t, bytes) else t.encode()], words, n), words) for n, t in texts.items()]
+    return Case(logs, configs)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from pathlib import PurePath
 
 from papertrain.core.findings import LogLine, RuledOut
 from papertrain.core.values import Value
@@ -80,33 +81,33 @@ class Stacks(Value, frozen=True, kw_only=True):
     says: str
 
 
-_FRAME = re.compile(r'^\s+(?:File "([^"]+)", line \d+ in (\S+)|(\S+) \(([^()]+:\d+)\))')
-_HEAD = re.compile(
-    r"^(?:Process (\d+)|Current thread|Thread (?:0x[0-9a-f]+|\d+)[^\n]*(?:most recent call first|\(active|\(idle))"
-)
+_FRAME = re.compile(r'^\s+(?:File "([^"]+)", line \d+,? in (\S+)|(\S+) \(([^()]+:\d+)\))')
 
 
 def minority(case: Case) -> Stacks | None:
     """Stack dumps of several ranks (py-spy, faulthandler) grouped by their top frames; the smallest group is named."""
     if not case.find("most recent call first", "MainThread"):
         return None
-    tops: list[tuple[str, LogLine]] = []
+    tops: dict[tuple[str, str, int], tuple[str, LogLine]] = {}
     for log in case.logs:
         for i, line in enumerate(log.lines):
-            if not re.search(r"most recent call first|\"MainThread\"|Thread \d+ \((?:active|idle)", line.text):
+            spy = '"MainThread"' in line.text
+            if not spy and "most recent call first" not in line.text:
                 continue
-            frames = [m[2] or m[3] for x in log.lines[i + 1 : i + 6] if (m := _FRAME.match(x.text))]
+            frames = [
+                m[2] or m[3] for x in log.lines[i + 1 : i + 7] if x.rank == line.rank and (m := _FRAME.match(x.text))
+            ]
             if frames:
-                tops.append(("/".join(frames[:3]), log.quote(i + 1)))
-    groups = Counter(t for t, _ in tops)
+                # faulthandler prints the main thread last; py-spy names it.
+                tops[(log.name, line.rank, i if spy else -1)] = ("/".join(frames[:3]), log.quote(i + 1))
+    groups = Counter(t for t, _ in tops.values())
     if len(tops) < 3 or len(groups) < 2:
         return None
     rare, n = min(groups.items(), key=lambda g: g[1])
     if n * 2 >= len(tops):
         return None
-    lines = tuple(line for t, line in tops if t == rare)[:2]
+    odd = {key: line for key, (t, line) in tops.items() if t == rare}
     common = groups.most_common(1)[0][0]
-    return Stacks(
-        evidence=lines,
-        says=f"{n} of {len(tops)} stacks stand in {rare.split('/')[0]}, the others in {common.split('/')[0]}: the minority is the suspect",
-    )
+    who = ", ".join(sorted({f"rank {rank}" if rank else PurePath(file).name for file, rank, _ in odd}))
+    says = f"{who} stands in {rare.split('/')[0]}, {groups[common]} of {len(tops)} in {common.split('/')[0]}: the minority is the suspect"
+    return Stacks(evidence=tuple(odd.values())[:2], says=says)

@@ -61,7 +61,10 @@ def weights(case: Case, nf: NonFinite) -> dict[str, float]:
     if stage in (1, 2):
         overlap += 5
     if f.true("overlap_comm"):
-        overlap += 5
+        overlap += 7
+    version = f.version("deepspeed")
+    if version is not None and version >= (0, 12, 4) and stage in (1, 2):
+        overlap += 3
     if f.true("overlap_comm") is False or stage in (0, 3) or gpus == 1 or not nf.grad_bad:
         overlap = 0.08
     elif nf.lr_at_foot:
@@ -115,6 +118,8 @@ def weights(case: Case, nf: NonFinite) -> dict[str, float]:
     )
     if nf.lr_at_foot and not nf.grew:
         w["nan-lr-too-high"] = 0.08
+    elif not nf.grew and nf.lr and nf.peak_lr and nf.lr < 0.7 * nf.peak_lr and rate <= peak:
+        w["nan-lr-too-high"] = 0.5
     elif rate > peak:
         w["nan-lr-too-high"] += 5 if nf.before else 1.5
     if (f.number("pipeline_parallel") or 1) > 1 and nf.grad_first:
