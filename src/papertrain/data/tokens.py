@@ -15,10 +15,11 @@ _WIDE = re.compile(
     r"[\u1100-\u11ff\u2e80-\u9fff\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\uff00-\uffef\U00020000-\U0003ffff]+"
 )
 
-# Characters per token, lowest and highest: Latin prose and code, wide scripts (Chinese, Japanese, Korean), all others. With a
-# vocabulary under 60,000 (Llama 2, BERT) wide characters are often split into bytes.
-_LARGE = ((3.2, 5.0), (0.9, 1.9), (1.4, 3.6))
-_SMALL = ((2.9, 4.6), (0.5, 1.2), (0.9, 2.4))
+# Characters per token, fewest and most: letters and spaces (prose, and the words of code), digits and signs, wide scripts (Chinese,
+# Japanese, Korean), all others. With a vocabulary under 60,000 (Llama 2, BERT) wide characters are often split into bytes.
+_LARGE = ((3.6, 5.6), (1.0, 2.4), (0.9, 1.9), (1.4, 3.6))
+_SMALL = ((3.2, 5.2), (0.95, 2.0), (0.5, 1.2), (0.9, 2.4))
+_WITHOUT_WORDS = {ord(c): None for c in "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ \n\t\r"}
 
 
 class Count(NamedTuple):
@@ -109,15 +110,14 @@ class TokenCounter:
         )
 
     def _span(self, text: str) -> tuple[float, float]:
-        latin, wide, other = len(text), 0, 0
+        wide = other = 0
         if not text.isascii():
             wide = sum(map(len, _WIDE.findall(text)))
             other = len(text) - len(text.encode("ascii", "ignore")) - wide
-            latin -= wide + other
-        parts = (latin, wide, other)
-        return sum(n / hi for n, (_, hi) in zip(parts, self._ranges)), sum(
-            n / lo for n, (lo, _) in zip(parts, self._ranges)
-        )
+        signs = len(text.translate(_WITHOUT_WORDS)) - wide - other
+        parts = (len(text) - signs - wide - other, signs, wide, other)
+        few = sum(n / most for n, (_, most) in zip(parts, self._ranges))
+        return few, sum(n / fewest for n, (fewest, _) in zip(parts, self._ranges))
 
 
 def _trained(coded: Any, segments: Sequence[Segment], total: int) -> int:
