@@ -111,6 +111,7 @@ DEEPSPEED = [
     ('{"train_micro_batch_size_per_gpu": 2, "bf16": {"enabled": true}, "fp16": {"enabled": true}}', "TR303", "fp16"),
     ('{"train_micro_batch_size_per_gpu": 2, "optimizer": {"type": "AdamX"}, "zero_optimization": {"stage": 2}}', "TR206", "adam"),
     ('{"train_micro_batch_size_per_gpu": 2, "optimizer": {"type": "AdamW", "params": {"lr": 5}}}', "TR335", "exponent"),
+    ('{"train_micro_batch_size_per_gpu": 2, "optimizer": {"type": "AdamW", "params": {"learning_rate": 1e-5}}}', "TR201", '"lr"'),
     ('{"train_micro_batch_size_per_gpu": 2, "stage": 3}', "TR202", "zero_optimization"),
     ('{"train_micro_batch_size_per_gpu": "two", "zero_optimization": {"stage": 2}}', "TR204", "whole number"),
     ('{"train_micro_batch_size_per_gpu": 2, "train_micro_batch_size_per_gpu": 4, "zero_optimization": {"stage": 2}}', "TR203", "twice"),
@@ -239,6 +240,31 @@ def test_grpo_on_a_command_line_counts_the_processes_that_it_starts(tmp_path: Pa
     assert [
         h for h in check(tmp_path, {"run.sh": text.replace("processes 7", "processes 8")}) if h.finding.rule == "TR313"
     ] == []
+
+
+AXOLOTL = "base_model: NousResearch/Llama-3.2-1B\ndatasets: [{path: d, type: alpaca}]\nsequence_len: 2048\nmicro_batch_size: 1\nnum_epochs: 1\nlearning_rate: 0.0002\n"
+OTHERS = [
+    (AXOLOTL + "adapter: qlora\n", "TR327", "load_in_4bit: true"), (AXOLOTL + "warmup_steps: 10\nwarmup_ratio: 0.1\n", "TR327", "warmup_ratio"),
+    (AXOLOTL + "sample_packing: true\nrl: dpo\n", "TR327", "sample_packing"), (AXOLOTL + "val_set_size: 0\neval_steps: 10\n", "TR327", "val_set_size: 0.1"),
+    (AXOLOTL + "load_in_4bit: true\n", "TR318", "qlora"), (AXOLOTL + "adapter: lorra\n", "TR206", "lora"), (AXOLOTL + "sample_pakcing: true\n", "TR201", "sample_packing: true"),
+    (AXOLOTL + "evaluation_strategy: steps\n", "TR211", "eval_strategy"), (AXOLOTL + "micro_batch_size: 2\n", "TR203", "twice"), (AXOLOTL.replace("2048", "long"), "TR204", "whole number"),
+    ("model_name_or_path: m\ndataset_name: d\nuse_peft: true\nlora_r: 16\nmax_seq_length: 512\n", "TR211", "max_length: 512"),
+    ("model_name_or_path: m\ndataset_name: d\nuse_peft: true\nlearning_rate: 1e-5\n", "TR205", "1.0e-5"),
+    ("model_name_or_path: m\ndataset_name: d\nload_in_4bit: true\nlora_r: 16\n", "TR318", "use_peft: true"),
+    ("model_name_or_path: m\ndataset_name: d\nuse_peft: true\nlora_rank: 16\n", "TR201", "lora_r: 16"),
+    ("compute_environment: LOCAL_MACHINE\ndistributed_type: FSDP\nfsdp_config:\n  fsdp_version: 2\n  fsdp_reshard_after_forward: FULL_SHARD\n", "TR342", "true"),
+    ("compute_environment: LOCAL_MACHINE\ndistributed_type: FSDP\nfsdp_config:\n  fsdp_auto_wrap_polcy: NO_WRAP\n", "TR201", "fsdp_auto_wrap_policy"),
+    ("compute_environment: LOCAL_MACHINE\ndistributed_type: MULTI_GPUS\nnum_processes: 2\n", "TR206", "MULTI_GPU"),
+    ("compute_environment: LOCAL_MACHINE\ndistributed_type: DEEPSPEED\ndeepspeed_config:\n  zero_stage: 4\n", "TR206", "0, 1, 2, 3"),
+    ("compute_environment: LOCAL_MACHINE\ndistributed_type: MULTI_GPU\nnum_process: 2\n", "TR201", "num_processes: 2"),
+    ("compute_environment: LOCAL_MACHINE\ndistributed_type: FSDP\nfsdp_offload_params: true\n", "TR202", "fsdp_config"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "rule", "want"), OTHERS, ids=[f"{i}-{r}" for i, (_, r, _) in enumerate(OTHERS)])
+def test_bad_files_of_the_other_frameworks_are_named(text: str, rule: str, want: str, tmp_path: Path) -> None:
+    found = check(tmp_path, {"a.yaml": text})
+    assert want in said([h for h in found if h.finding.rule == rule]), said(found)
 
 
 COMMANDS = [

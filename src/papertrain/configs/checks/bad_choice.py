@@ -30,6 +30,28 @@ _MORE: dict[str, dict[str, tuple[Any, ...]]] = {
     "accelerate": {"mixed_precision": ("no", "fp16", "bf16", "fp8")},
 }  # fmt: skip
 _BNB = (4, 8)
+# What accelerate's own questions offer for the keys inside its sections.
+_ACCELERATE: dict[tuple[str, str], tuple[Any, ...]] = {
+    ("fsdp_config", "fsdp_auto_wrap_policy"): ("TRANSFORMER_BASED_WRAP", "SIZE_BASED_WRAP", "NO_WRAP"),
+    ("fsdp_config", "fsdp_state_dict_type"): ("FULL_STATE_DICT", "LOCAL_STATE_DICT", "SHARDED_STATE_DICT"),
+    ("fsdp_config", "fsdp_sharding_strategy"): (
+        "FULL_SHARD",
+        "SHARD_GRAD_OP",
+        "NO_SHARD",
+        "HYBRID_SHARD",
+        "HYBRID_SHARD_ZERO2",
+        1,
+        2,
+        3,
+        4,
+        5,
+    ),
+    ("fsdp_config", "fsdp_backward_prefetch"): ("BACKWARD_PRE", "BACKWARD_POST", "NO_PREFETCH"),
+    ("fsdp_config", "fsdp_version"): (1, 2),
+    ("deepspeed_config", "zero_stage"): (0, 1, 2, 3),
+    ("deepspeed_config", "offload_optimizer_device"): ("none", "cpu", "nvme"),
+    ("deepspeed_config", "offload_param_device"): ("none", "cpu", "nvme"),
+}
 # Keys whose list is open: a plug-in, a backend of torch or a hub name may add to it.
 _OPEN = {"optimizer", "attn_implementation", "chat_template", "torch_compile_backend", "optim_target_modules", "trackio_static_space_id", "bf16", "tf32", "gradient_checkpointing", "debug", "fsdp", "image_resize_algorithm", "hub_strategy"}  # fmt: skip
 
@@ -54,6 +76,15 @@ def check(document: ConfigDocument, world: World) -> Iterator[Wrong]:
         ):
             continue
         yield _wrong(document, path, value, choices)
+    if document.kind == "accelerate":
+        for path, allowed in _ACCELERATE.items():
+            value = document.at(*path)
+            if (
+                isinstance(value, (str, int))
+                and not isinstance(value, bool)
+                and str(value).upper() not in [str(c).upper() for c in allowed]
+            ):
+                yield _wrong(document, path, value, allowed)
     if document.kind == "deepspeed":
         yield from _deepspeed(document, world.framework(document))
 

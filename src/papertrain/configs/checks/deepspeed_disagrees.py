@@ -43,6 +43,13 @@ def check(document: ConfigDocument, world: World) -> Iterator[Wrong]:
         )  # fmt: skip
     for precision in ("bf16", "fp16"):
         theirs_on, ours_on = below.at(precision, "enabled"), document.settings.get(precision)
+        if (
+            ours_on is None
+            and theirs_on is True
+            and document.kind in ("llamafactory", "trainer")
+            and document.role not in ("override", "script")
+        ):
+            ours_on = document.settings.get("pure_bf16") is True and precision == "bf16"
         if isinstance(theirs_on, bool) and isinstance(ours_on, bool) and theirs_on != ours_on:
             yield Wrong(says=say("`{p}` is {a} in {file} and {b} here: the Trainer refuses values that disagree; write \"auto\" there", p=precision, a=str(theirs_on).lower(), file=_short(below.file), b=str(ours_on).lower()),
                         within=below if below.path != document.path and below.text else None, at=(precision, "enabled") if below.path != document.path else ("deepspeed",), instead='"enabled": "auto"',

@@ -19,12 +19,12 @@ def check(document: ConfigDocument, world: World) -> Iterator[Wrong]:
     for name, value in document.settings.items():
         if (change := renamed(document.kind, name)) is None or not change.new:
             continue
-        if name in table and not (change.reads or change.package == "axolotl"):
+        if name in table and not (change.reads or document.kind == "axolotl"):
             continue
         if change.new not in table and not change.reads:
             continue
         level: Level = (
-            "warning" if change.reads or change.package == "axolotl" or still_read(document, world, name) else "error"
+            "warning" if change.reads or document.kind == "axolotl" or still_read(document, world, name) else "error"
         )
         new = change.new
         written = new_value(change, value)
@@ -60,7 +60,7 @@ def reader(document: ConfigDocument, world: World, change: Rename) -> str:
         if change.package == "transformers" and document.kind != "trainer" and below
         else own
     )
-    return text + (say(", last read by {last}", last=change.last) if change.last else "")
+    return text + (say(", last read by {last}", last=change.last) if change.last and document.kind != "axolotl" else "")
 
 
 def still_read(document: ConfigDocument, world: World, name: str) -> bool:

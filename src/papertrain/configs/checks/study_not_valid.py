@@ -39,5 +39,5 @@ RULE = Rule(
     why="The grid of runs is read from it: a misspelt key would leave cells out, so every verb stops there.",
     source=Source(kind="rule", ref="core/workspace.py: methods, datasets, seeds, sweeps"),
     fires='== study.toml\n[methodz.ours]\nmodel = "m"\n[datasets.data]\ntrain = "a.jsonl"\n',
-    quiet='== study.toml\n[methods.ours]\n[datasets.data]\n',
+    quiet="== study.toml\n[methods.ours]\n[datasets.data]\n",
 )

@@ -8,6 +8,7 @@ from typing import Any
 from papertrain.configs.checking.document import ConfigDocument, Edit, Wrong, rename, show_setting
 from papertrain.configs.checking.world import World
 from papertrain.configs.checks._keys import DEEPSPEED_SECTIONS, TRAIN, beside, ever, keys, meant
+from papertrain.core.errors import nearest
 from papertrain.core.findings import Rule
 from papertrain.core.texts import say
 from papertrain.core.values import Source
@@ -72,6 +73,7 @@ def _sections(document: ConfigDocument, sections: dict[str, dict[str, Key]], rea
     for section in DEEPSPEED_SECTIONS:
         forbids = section not in ("activation_checkpointing", "optimizer", "scheduler")
         yield from _nested(document, section, sections[section], reader, strict=forbids)
+    yield from _optimizer(document)
     for part in ("offload_param", "offload_optimizer"):
         inner = document.at("zero_optimization", part)
         if not isinstance(inner, dict):
@@ -81,6 +83,29 @@ def _sections(document: ConfigDocument, sections: dict[str, dict[str, Key]], rea
             if name not in table:
                 guess = meant(name, table, inner)
                 yield _unknown(document, ("zero_optimization", part, name), value, guess, reader, strict=True)
+
+
+# What the Adam family takes, with DeepSpeed's own additions; others take more, so only these are judged.
+ADAM = ("lr", "betas", "eps", "weight_decay", "torch_adam", "adam_w_mode", "bias_correction", "amsgrad", "fused", "foreach", "cuda_aware", "comm_backend_name", "freeze_step")  # fmt: skip
+MEANT = {"learning_rate": "lr", "wd": "weight_decay", "epsilon": "eps", "adam_epsilon": "eps", "decay": "weight_decay"}
+
+
+def _optimizer(document: ConfigDocument) -> Iterator[Wrong]:
+    """`params` go to the optimizer as they are: an unknown one is a TypeError when it is built."""
+    params = document.at("optimizer", "params")
+    if not isinstance(params, dict) or str(document.at("optimizer", "type")).lower() not in ("adam", "adamw"):
+        return
+    for name, value in params.items():
+        if name not in ADAM:
+            guess = MEANT.get(name) or nearest(name, ADAM, cutoff=0.75)
+            yield _unknown(
+                document,
+                ("optimizer", "params", name),
+                value,
+                guess if guess not in params else None,
+                "Adam",
+                strict=True,
+            )
 
 
 def _nested(
