@@ -97,7 +97,8 @@ RULE = Rule(
     source=PROPOSAL,
     status="stable",
     fires="\n".join(
-        f"step={i} loss={1.2 + max(0, 60 - i) * 0.02 + 0.0002 * (i * 37 % 101 - 50):.4f} lr=2e-05" for i in range(1, 301)
+        f"step={i} loss={1.2 + max(0, 60 - i) * 0.02 + 0.0002 * (i * 37 % 101 - 50):.4f} lr=2e-05"
+        for i in range(1, 301)
     ),
     quiet="\n".join(
         f"step={i} loss={1.0 + 3 / (1 + i / 20) + 0.0002 * (i * 37 % 101 - 50):.4f}" for i in range(1, 301)
