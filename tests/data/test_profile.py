@@ -362,6 +362,14 @@ def test_wide_scripts_make_more_tokens_of_a_character_than_latin_ones(write):
     assert wide.tokens / 330 > 2 * latin.tokens / 300
 
 
+def test_column_names_may_have_any_case(write):
+    found = told(
+        write("news.csv", "Class Index,Title,Description\n3,Oil,Prices rise again\n1,Talks,They met in Rome\n")
+    )
+    assert found.format == "classification (csv)" and found.labels == {"3": 1, "1": 1}
+    assert found.columns["label"] == "Class Index" and found.columns["text"] in ("Title", "Description")
+
+
 def test_text_files_are_one_example_a_line(write):
     found = told(write("corpus.txt", "one line\n\nanother line\n"))
     assert (found.format, found.rows, found.trainable_tokens) == ("text (text)", 2, found.tokens)

@@ -6,6 +6,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+import msgspec
+
 from papertrain.core.values import Value
 
 ROLES = {
@@ -22,7 +24,6 @@ _TEXTS = (
     "content",
     "review",
     "review_text",
-    "title",
     "query",
     "question",
     "premise",
@@ -32,7 +33,22 @@ _TEXTS = (
     "tweet",
 )
 _SECOND = ("sentence2", "hypothesis", "text_pair", "text2")
-_LABELS = ("label", "labels", "class", "category", "sentiment", "target", "topic", "intent", "score", "stars", "fresh")
+_LABELS = (
+    "label",
+    "labels",
+    "class",
+    "category",
+    "sentiment",
+    "target",
+    "topic",
+    "intent",
+    "score",
+    "stars",
+    "fresh",
+    "class_index",
+    "polarity",
+    "rating",
+)
 
 
 class Layout(Value, frozen=True, kw_only=True):
@@ -69,7 +85,17 @@ def recognise(rows: Iterable[Mapping[str, Any]], task: str | None = None) -> Lay
 
 
 def layout_of(row: Mapping[str, Any], task: str | None = None) -> Layout | None:
-    """The layout of one row by the names and kinds of its columns."""
+    """The layout of one row by the names and kinds of its columns, whatever their case (`Text`, `Class Index`)."""
+    plain = {str(k).strip().lower().replace(" ", "_"): k for k in row}
+    if len(plain) != len(row) or all(k == v for k, v in plain.items()):
+        return _layout_of(row, task)
+    found = _layout_of({k: row[v] for k, v in plain.items()}, task)
+    if found is None:
+        return None
+    return msgspec.structs.replace(found, columns={part: str(plain[c]) for part, c in found.columns.items()})
+
+
+def _layout_of(row: Mapping[str, Any], task: str | None) -> Layout | None:
     if task in ("classification", "text-classification", "cls"):
         return _classification(row) or _conversation(row) or _preference(row) or _pairs(row)
     if task in ("pt", "pretrain", "continued-pretraining", "cpt"):

@@ -115,9 +115,9 @@ class TokenCounter:
             wide = sum(map(len, _WIDE.findall(text)))
             other = len(text) - len(text.encode("ascii", "ignore")) - wide
         signs = len(text.translate(_WITHOUT_WORDS)) - wide - other
-        parts = (len(text) - signs - wide - other, signs, wide, other)
-        few = sum(n / most for n, (_, most) in zip(parts, self._ranges))
-        return few, sum(n / fewest for n, (fewest, _) in zip(parts, self._ranges))
+        words = len(text) - signs - wide - other
+        (w, w2), (g, g2), (c, c2), (o, o2) = self._ranges
+        return words / w2 + signs / g2 + wide / c2 + other / o2, words / w + signs / g + wide / c + other / o
 
 
 def _trained(coded: Any, segments: Sequence[Segment], total: int) -> int:
