@@ -107,3 +107,21 @@ def test_a_data_file_that_is_not_there_is_said(tmp_path: Path) -> None:
     assert generate(work).warnings == ()
     (tmp_path / "train.jsonl").unlink()
     assert any("../train.jsonl is not there" in w for w in generate(work).warnings)
+
+
+def test_a_token_never_reaches_a_file(tmp_path: Path) -> None:
+    from msgspec import structs
+    from plans import make_plan
+
+    from papertrain.core.training import write_plan
+
+    work = make_workspace(tmp_path)
+    plan = make_plan()
+    secret = "hf_abcdefghijABCDEFGHIJ0123456789klmn"
+    (work / "plans/ours/plan.json").write_text(
+        write_plan(structs.replace(plan, model=structs.replace(plan.model, name=f"https://user:{secret}@hub/model")))
+    )
+    with pytest.raises(Refused) as refusal:
+        generate(work)
+    assert refusal.value.exit == 3 and secret not in refusal.value.one_line()
+    assert not (work / "configs").exists()

@@ -126,7 +126,8 @@ def train_lines(job: Job) -> list[Line]:
 
 def _batch(job: Job) -> str:
     why = job.why("gradient_accumulation_steps")
-    return f"{why.rstrip('.')}; global batch {job.global_batch_size} = {job.micro_batch_size} × {job.gradient_accumulation_steps} × {job.devices}"
+    product = f"global batch {job.global_batch_size} = {job.micro_batch_size} × {job.gradient_accumulation_steps} × {job.devices}"
+    return why if product in why else f"{why.rstrip('.')}; {product}"
 
 
 def eval_lines(job: Job) -> list[Line]:
