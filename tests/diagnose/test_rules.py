@@ -6,8 +6,8 @@ import re
 
 import pytest
 
+from papertrain.diagnose.catalogue import EVERYDAY, literals
 from papertrain.diagnose.catalogue import causes as rules
-from papertrain.diagnose.catalogue import literals
 from papertrain.diagnose.decide import decide
 from papertrain.diagnose.look import look_at_text
 from papertrain.diagnose.rule import Cause, sig
@@ -99,7 +99,7 @@ def test_a_failure_says_why_what_to_check_and_what_to_change(rule: Cause) -> Non
 
 @pytest.mark.parametrize("rule", EVERY, **name_of)
 def test_signatures_compile_and_are_searched_for(rule: Cause) -> None:
-    known = set(literals())
+    known = set(literals()) | EVERYDAY
     for text in (*rule.sig, *rule.needs, *rule.never, *rule.more):
         s = sig(text)
         assert s.literal and s.literal in known

@@ -95,27 +95,26 @@ def _on_data(remedy: Remedy, id: str, case: Case) -> Fix | None:
 
 
 def said(remedy: Remedy, case: Case) -> Iterator[str]:
-    """Without a file: what to write, and under which name."""
+    """Without a file: what to write, under which name, and where."""
     for knob, value in remedy.sets:
-        name = (
-            knob.removeprefix("rename:")
-            if knob.startswith("rename:")
-            else (HF.get(knob, knob) or DEEPSPEED.get(knob, knob))
-        )
-        old = case.facts.get(knob, DEFAULTS.get(knob))
         if knob.startswith("rename:"):
-            yield f"rename {name} to {value}"
-        elif value is None:
-            yield f"remove {name}"
+            yield f"in the script or config: write {value} instead of {knob.removeprefix('rename:')}"
+            continue
+        deepspeed = HF.get(knob, knob) == "" and knob in DEEPSPEED
+        name = DEEPSPEED[knob] if deepspeed else HF.get(knob, knob) or knob
+        place = "in the DeepSpeed JSON" if deepspeed else "in the training arguments"
+        old = case.facts.get(knob, DEFAULTS.get(knob))
+        if value is None:
+            yield f"{place}: remove {name}"
         elif isinstance(value, str) and value[:1] in "*/+=" and len(value) > 1:
             try:
                 new = resolve(value, case.facts.get(knob), case)
-                yield f"{name}: {yaml.dump_scalar(new)}"
+                yield f"{place}: {name}: {yaml.dump_scalar(new)}"
             except Impossible:
-                word = {"*": "times", "/": "divided by", "+": "plus", "=": "as"}[value[0]]
-                yield f"{name}: now{f' {old}' if old is not None else ''} {word} {value[1:]}"
+                word = {"*": "times", "/": "divided by", "+": "plus", "=": "the value of"}[value[0]]
+                yield f"{place}: {name}: {'' if value[0] == '=' else f'now {old} ' if old is not None else 'what it is '}{word} {value[1:]}"
         else:
-            yield f"{name}: {value if isinstance(value, str) else yaml.dump_scalar(value)}"
+            yield f"{place}: {name}: {value if isinstance(value, str) else yaml.dump_scalar(value)}"
 
 
 def resolve(value: Any, old: Any, case: Case) -> Any:

@@ -12,7 +12,7 @@ from typing import IO, Any
 from papertrain.core.errors import PapertrainError
 from papertrain.core.values import Value
 
-CHUNK = 4 << 20
+CHUNK = 8 << 20
 LOG_SUFFIXES = frozenset({".log", ".txt", ".out", ".err", ".gz", ".jsonl", ".ipynb", ".stderr", ".stdout", ".dump"})
 CONFIG_SUFFIXES = frozenset({".yaml", ".yml", ".json", ".py", ".sh", ".slurm", ".sbatch", ".toml"})
 METRIC_NAMES = ("trainer_state.json",)

@@ -29,7 +29,6 @@ RULE = cause(
         "No columns in the dataset match the model's forward method signature",
         "The following columns in the training set don't have a corresponding argument ~ don't have a corresponding argument",
     ),
-    needs=("ut",),
     confidence=0.9,
     judge=judge,
     next_check='python -c "print(dataset.column_names)"   # empty after the Trainer: removed; empty before: map() returned nothing',
