@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from papertrain.configs.checking.document import ConfigDocument, Wrong, set_to
@@ -13,6 +14,9 @@ from papertrain.core.texts import say
 from papertrain.core.values import Source
 
 
+_HUB = re.compile(r"(?!saves/|models?/|outputs?/|checkpoints?/|ckpts?/|data/)[A-Za-z0-9][\w.-]*/[\w.-]+")
+
+
 def check(document: ConfigDocument, world: World) -> Iterator[Wrong]:
     used = document.settings.get("template")
     known = world.framework(document).more["templates"]
@@ -20,8 +24,8 @@ def check(document: ConfigDocument, world: World) -> Iterator[Wrong]:
         return
     model = document.get("model_name_or_path") or world.model
     right = (template_of(model) if isinstance(model, str) else None) or nearest(used, known, cutoff=0.75)
-    # A template that resembles none, for a model that nobody has on record: both may be newer than the record.
-    stranger = right is None and isinstance(model, str) and not known_model(model)
+    # A template that resembles none, for a hub repository that is not on record: both may be newer than the record.
+    stranger = right is None and isinstance(model, str) and _HUB.fullmatch(model) is not None and not known_model(model)
     near = right or "default"
     yield Wrong(
         says=say(
