@@ -18,37 +18,11 @@ ROLES = {
 """How data sets name the speakers → user, assistant, system, tool."""
 
 _ANSWERS = ("completion", "response", "output", "answer", "target", "completions")
-_TEXTS = (
-    "text",
-    "sentence",
-    "content",
-    "review",
-    "review_text",
-    "query",
-    "question",
-    "premise",
-    "sentence1",
-    "body",
-    "comment",
-    "tweet",
-)
+_TEXTS = ("text", "sentence", "content", "review", "review_text", "query", "question", "premise", "sentence1", "body", "comment", "tweet",
+          "description", "headline", "message", "title")  # fmt: skip
 _SECOND = ("sentence2", "hypothesis", "text_pair", "text2")
-_LABELS = (
-    "label",
-    "labels",
-    "class",
-    "category",
-    "sentiment",
-    "target",
-    "topic",
-    "intent",
-    "score",
-    "stars",
-    "fresh",
-    "class_index",
-    "polarity",
-    "rating",
-)
+_LABELS = ("label", "labels", "class", "category", "sentiment", "target", "topic", "intent", "score", "stars", "fresh", "class_index", "polarity",
+           "rating")  # fmt: skip
 
 
 class Layout(Value, frozen=True, kw_only=True):
