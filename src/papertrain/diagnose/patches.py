@@ -94,6 +94,15 @@ def _on_data(remedy: Remedy, id: str, case: Case) -> Fix | None:
     )  # fmt: skip
 
 
+WORDS = {
+    "/2": "half of the present value",
+    "/10": "a tenth of the present value",
+    "*2": "twice the present value",
+    "*5": "five times the present value",
+    "+1": "one more than now",
+}
+
+
 def said(remedy: Remedy, case: Case) -> Iterator[str]:
     """Without a file: what to write, under which name, and where."""
     for knob, value in remedy.sets:
@@ -103,7 +112,6 @@ def said(remedy: Remedy, case: Case) -> Iterator[str]:
         deepspeed = HF.get(knob, knob) == "" and knob in DEEPSPEED
         name = DEEPSPEED[knob] if deepspeed else HF.get(knob, knob) or knob
         place = "in the DeepSpeed JSON" if deepspeed else "in the training arguments"
-        old = case.facts.get(knob, DEFAULTS.get(knob))
         if value is None:
             yield f"{place}: remove {name}"
         elif isinstance(value, str) and value[:1] in "*/+=" and len(value) > 1:
@@ -111,8 +119,13 @@ def said(remedy: Remedy, case: Case) -> Iterator[str]:
                 new = resolve(value, case.facts.get(knob), case)
                 yield f"{place}: {name}: {yaml.dump_scalar(new)}"
             except Impossible:
-                word = {"*": "times", "/": "divided by", "+": "plus", "=": "the value of"}[value[0]]
-                yield f"{place}: {name}: {'' if value[0] == '=' else f'now {old} ' if old is not None else 'what it is '}{word} {value[1:]}"
+                default = (
+                    f" (the default is {DEFAULTS[knob]})" if knob in DEFAULTS and knob not in case.facts.found else ""
+                )
+                word = WORDS.get(
+                    value, f"the value of {value[1:]}" if value[0] == "=" else f"the present value {value}"
+                )
+                yield f"{place}: {name}: {word}{default}"
         else:
             yield f"{place}: {name}: {value if isinstance(value, str) else yaml.dump_scalar(value)}"
 
