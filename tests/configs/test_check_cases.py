@@ -302,6 +302,15 @@ def test_a_bad_command_is_named(text: str, rule: str, want: str, tmp_path: Path)
     assert "q7Zk" not in said(found) and "89abcdef0" not in said(found)
 
 
+def test_an_environment_block_for_a_launcher(tmp_path: Path) -> None:
+    text = "export NNODES=2\nexport RANK=1\nexport MASTER_ADDR=10.0.0.5\nexport MASTER_PORT=29500\n"
+    found = [h for h in check(tmp_path, {"env.sh": text}) if h.finding.rule == "TR402"]
+    assert found[0].finding.instead == "NODE_RANK=1" and apply(found[0].document, text, found[0].edits) == text.replace(
+        "RANK", "NODE_RANK"
+    )
+    assert check(tmp_path, {"env.sh": text + "export WORLD_SIZE=2\n"}) == []
+
+
 def test_a_slurm_script_with_a_launcher_per_card(tmp_path: Path) -> None:
     text = "#!/bin/bash\n#SBATCH --nodes=2\n#SBATCH --ntasks-per-node=8\n#SBATCH --gres=gpu:a100:8\nsrun torchrun --nnodes 2 --nproc_per_node 8 --rdzv_backend c10d --rdzv_endpoint $H:29500 t.py\n"
     assert "one task per node" in said(check(tmp_path, {"job.slurm": text}))

@@ -158,6 +158,17 @@ def test_a_run_that_does_not_fit_is_said_before_it_starts(tmp_path: Path) -> Non
     assert any("--gpu" in u for u in check([file]).unavailable)
 
 
+def test_the_installed_versions_decide_what_is_old(tmp_path: Path) -> None:
+    packages = tmp_path / "venv/lib/python3.11/site-packages"
+    for name in ("transformers-4.40.2", "torch-2.3.0"):
+        (packages / f"{name}.dist-info").mkdir(parents=True)
+    file = write(
+        tmp_path, "a.json", '{"per_device_train_batch_size": 1, "num_train_epochs": 1, "eval_strategy": "steps"}'
+    )
+    assert [f["rule"] for f in check([file], env=str(tmp_path / "venv")).data["findings"]] == ["TR212"]
+    assert check([file]).data["findings"] == []
+
+
 def test_the_accounting_of_a_config_with_its_data(tmp_path: Path) -> None:
     write(tmp_path, "dataset_info.json", '{"rows": {"file_name": "rows.jsonl"}}')
     write(tmp_path, "rows.jsonl", '{"instruction": "a", "input": "", "output": "b"}\n' * 1000)

@@ -27,6 +27,14 @@ def check(document: ConfigDocument, world: World) -> Iterator[Wrong]:
         if line in on_command_lines:
             continue
         variable = next((VARIABLES[k] for k in sorted(kinds) if k in VARIABLES), None)
+        if document.file.rpartition("/")[2].startswith(".env"):
+            yield Wrong(
+                says=say("secrets stand here, as they may in this file: keep it out of version control"),
+                line=line,
+                instead=say("a line `.env` in .gitignore"),
+                level="note",
+            )
+            return
         level: Level = "warning" if document.kind == "text" and document.format == "text" else "error"
         yield Wrong(
             says=say("a secret ({kinds}) stands in this line: whoever reads the file can use it; revoke it", kinds=", ".join(sorted(kinds))), line=line,

@@ -27,6 +27,22 @@ def check(document: ConfigDocument, world: World) -> Iterator[Wrong]:
             seen.add(name)
             yield _wrong(name, meant, value, line, command)
     yield from _not_exported(document)
+    if document.kind == "environment":
+        yield from _block(document)
+
+
+def _block(document: ConfigDocument) -> Iterator[Wrong]:
+    """An environment block without a command: `NNODES` tells that it is for a launcher, `WORLD_SIZE` that it is for none."""
+    names = document.settings
+    if "NNODES" not in names or "WORLD_SIZE" in names:
+        return
+    for name, meant in MEANT.items():
+        if name in names and meant not in names and not _used(document, name):
+            line, value = document.line(name), names[name]
+            yield Wrong(
+                says=say("`{name}` is read by no launcher that reads `NNODES`: write `{meant}={value}`", name=name, meant=meant, value=value),
+                line=line, instead=f"{meant}={value}", edits=(swap(line, f"{name}=", f"{meant}="),),
+            )  # fmt: skip
 
 
 def _meant(name: str, command: Command) -> str | None:
