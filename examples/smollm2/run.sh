@@ -18,7 +18,7 @@ mkdir work
 cp "$here/study.toml" work/study.toml
 step plan SmolLM2-135M-Instruct --data train.jsonl --gpu cpu --method lora --seq-len 128 --confirm -o work \
   --set epochs=1 --set micro_batch_size=8 --set gradient_accumulation_steps=1 --set learning_rate=5e-4 --set lora_rank=8 \
-  --set gradient_checkpointing=none
+  --set gradient_checkpointing=none --set eval_steps=34 --set save_steps=34 --set early_stopping_patience=0
 step generate work --target llamafactory
 (cd work && step check configs/ours/llamafactory/train.yaml)
 step launch work --target llamafactory --env "$env" --yes

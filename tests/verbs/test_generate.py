@@ -125,3 +125,18 @@ def test_a_token_never_reaches_a_file(tmp_path: Path) -> None:
         generate(work)
     assert refusal.value.exit == 3 and secret not in refusal.value.one_line()
     assert not (work / "configs").exists()
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"nodes": 2, "cards": 8, "method": "full", "zero_stage": 3, "learning_rate": 1e-5}],
+    ids=["lora", "zero3"],
+)
+def test_check_finds_nothing_wrong_in_what_generate_wrote(tmp_path: Path, options: dict[str, object]) -> None:
+    from papertrain.verbs.check import check
+
+    work = make_workspace(tmp_path, **options)
+    generate(work)
+    found = check([work / "commands.sh", work / "configs"], host_ram="1TB").data["findings"]
+    # The toy's one row of data is short of many things; what is wrong with the files themselves would be an error.
+    assert not [f for f in found if f["level"] == "error"], found

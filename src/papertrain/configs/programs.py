@@ -81,16 +81,17 @@ def _trl(job: Job, cell: Cell, resume: bool) -> list[str]:
 
 
 def _axolotl(job: Job, cell: Cell, resume: bool) -> list[str]:
-    words = ["axolotl", "train", f"{job.folder('axolotl')}/train.yaml"]
-    words += [] if cell.run is None else ["--output-dir", cell.run]
+    # The module behind `axolotl train`: python and torchrun start it alike in every release.
+    words = ["-m", "axolotl.cli.train", f"{job.folder('axolotl')}/train.yaml"]
+    words += [] if cell.run is None else ["--output_dir", cell.run]
     words += [] if cell.seed is None else ["--seed", str(cell.seed)]
-    return words + (["--auto-resume-from-checkpoints"] if resume else [])
+    return words + (["--auto_resume_from_checkpoints", "true"] if resume else [])
 
 
 _KIND: dict[str, Literal["python", "tool", "accelerate"]] = {
     "script": "python",
     "llamafactory": "tool",
     "trl": "accelerate",
-    "axolotl": "accelerate",
+    "axolotl": "python",
 }
 _WORDS = {"script": _script, "llamafactory": _llamafactory, "trl": _trl, "axolotl": _axolotl}

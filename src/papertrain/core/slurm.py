@@ -30,7 +30,7 @@ def sbatch(
         *([f"#SBATCH --gpus-per-node={program.devices}"] if gpus else []),
         f"#SBATCH --cpus-per-task={8 * program.devices if gpus else 2}",
         f"#SBATCH --time={wall}:00:00",
-        f"#SBATCH --output={log or f'runs/slurm-{name}-%j.log'}",
+        f"#SBATCH --output={log or f'slurm-{name}-%j.log'}",
         "#SBATCH --signal=TERM@120",
         "#SBATCH --requeue",
         *(f"#SBATCH {word}" for word in extra),
@@ -58,9 +58,11 @@ def sbatch(
         run = f"srun bash -c {shlex.quote('exec ' + line)}"
     elif program.kind == "python":
         place = f'--nnodes {program.nodes} --nproc_per_node {program.devices} --rdzv_backend c10d --rdzv_id "$SLURM_JOB_ID" --rdzv_endpoint "$MASTER_ADDR:$MASTER_PORT"'
-        # A job that Slurm starts again goes on from the last checkpoint.
-        out.append('more=""; if [ "${SLURM_RESTART_COUNT:-0}" -gt 0 ]; then more="--resume"; fi')
-        run = f"srun torchrun {place} {shell_line(program.words)} $more"
+        run = f"srun torchrun {place} {shell_line(program.words)}"
+        if program.words[0].endswith("/train.py"):
+            # A job that Slurm starts again goes on from the last checkpoint.
+            out.append('more=""; if [ "${SLURM_RESTART_COUNT:-0}" -gt 0 ]; then more="--resume"; fi')
+            run += " $more"
     else:
         run = f"srun {shell_line(program.words)}"
     out += [f"export {v.name}={shlex.quote(v.value)}" for v in variables]

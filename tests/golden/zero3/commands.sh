@@ -14,19 +14,19 @@ case "$name" in
     export TORCH_NCCL_ASYNC_ERROR_HANDLING=1
     : "${NODE_RANK:?the number of this machine, from 0}" "${MASTER_ADDR:?address of the first machine}" "${MASTER_PORT:=29500}"
     export NODE_RANK MASTER_ADDR MASTER_PORT
-    exec axolotl train configs/ours/axolotl/train.yaml --num_processes 16 --num_machines 2 --machine_rank $NODE_RANK --main_process_ip $MASTER_ADDR --main_process_port $MASTER_PORT "$@" ;;
+    exec torchrun --nnodes 2 --nproc_per_node 8 --node_rank $NODE_RANK --master_addr $MASTER_ADDR --master_port $MASTER_PORT -m axolotl.cli.train configs/ours/axolotl/train.yaml "$@" ;;
   ours/axolotl-one)  # one device
     export TOKENIZERS_PARALLELISM=false
     export HF_HUB_OFFLINE=1
     export PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True
     export TORCH_NCCL_ASYNC_ERROR_HANDLING=1
-    exec axolotl train configs/ours/axolotl/train.yaml --gradient_accumulation_steps 64 "$@" ;;
+    exec python -m axolotl.cli.train configs/ours/axolotl/train.yaml --gradient_accumulation_steps 64 "$@" ;;
   ours/axolotl-several)  # 8 devices of one machine
     export TOKENIZERS_PARALLELISM=false
     export HF_HUB_OFFLINE=1
     export PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True
     export TORCH_NCCL_ASYNC_ERROR_HANDLING=1
-    exec axolotl train configs/ours/axolotl/train.yaml --gradient_accumulation_steps 8 --num_processes 8 "$@" ;;
+    exec torchrun --standalone --nproc_per_node 8 -m axolotl.cli.train configs/ours/axolotl/train.yaml --gradient_accumulation_steps 8 "$@" ;;
   ours/axolotl-slurm)  # Slurm
     exec sbatch configs/ours/slurm/axolotl.sbatch "$@" ;;
   ours/axolotl-ray)  # Ray job

@@ -13,7 +13,6 @@ from papertrain.core.findings import Rule
 from papertrain.core.texts import say
 from papertrain.core.values import Source
 
-
 _HUB = re.compile(r"(?!saves/|models?/|outputs?/|checkpoints?/|ckpts?/|data/)[A-Za-z0-9][\w.-]*/[\w.-]+")
 
 
