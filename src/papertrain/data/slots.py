@@ -79,11 +79,14 @@ class SlotTemplate:
             yield Piece(self.special["eos_token"], True)
 
     def _thought(self, content: str, trained: bool) -> Iterator[Piece]:
-        if self.table.get("class") != "ReasoningTemplate":
+        """Reasoning templates put an empty thought before an answer that has none (GLM-4.7's: only its end)."""
+        kind = self.table.get("class", "")
+        if not kind.endswith("ReasoningTemplate"):
             return
         words = self.table.get("thought_words") or ["<think>\n", "\n</think>\n\n"]
         if not any(w.strip() in content for w in words):
-            yield Piece("".join(words), trained and bool(self.table.get("enable_thinking", True)))
+            empty = words[1] if kind == "Glm47ReasoningTemplate" else "".join(words)
+            yield Piece(empty, trained and bool(self.table.get("enable_thinking", True)))
 
     def _fill(self, slots: Slots, content: str, trained: bool, turn: int = 0) -> Iterator[Piece]:
         for slot in slots:
