@@ -6,7 +6,7 @@ import math
 from pathlib import Path
 
 from papertrain.monitor.curves import series, several
-from papertrain.monitor.live import AGAIN_AFTER, Alarms
+from papertrain.monitor.live import AGAIN_AFTER, Alarms, silence
 from papertrain.monitor.run import examine_text
 from papertrain.report.curves import plot, spark
 
@@ -65,3 +65,11 @@ def test_an_alarm_is_told_once_and_again_only_after_a_pause():
     for _ in range(AGAIN_AFTER + 1):
         alarms.new([good])
     assert len(alarms.new([bad])) == 1
+
+
+def test_a_log_without_times_that_falls_silent_is_an_alarm():
+    fine = examine_text("step=40 loss=2.31\nstep=41 loss=2.30\nstep=42 loss=2.31\nstep=43 loss=2.30")
+    assert silence(fine, quiet=60, usual=1) is fine
+    assert silence(fine, quiet=130, usual=1).level == "warning"
+    assert silence(fine, quiet=2000, usual=1).level == "critical"
+    assert silence(fine, quiet=2000, usual=300) is fine

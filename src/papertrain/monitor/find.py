@@ -158,9 +158,25 @@ def logs_in(folder: Path) -> list[tuple[Path, Reader]]:
         return [(folder, own)]
     found = [(p, r) for p in candidates(folder) if os.access(p, os.R_OK) and (r := recognise_safely(p)) is not None]
     if not any(r.id == "hf_trainer_state" for _, r in found):
-        states = sorted(folder.glob("checkpoint-*/trainer_state.json"), key=lambda p: p.stat().st_mtime)
+        states = sorted(
+            folder.glob("checkpoint-*/trainer_state.json"), key=lambda p: (int(p.stat().st_mtime), step_of(p))
+        )
         found += [(p, r) for p in states[-1:] if (r := recognise_safely(p)) is not None]
-    return found
+    return without_older_boards(folder, found)
+
+
+def step_of(state: Path) -> int:
+    digits = state.parent.name.rpartition("-")[2]
+    return int(digits) if digits.isdigit() else -1
+
+
+def without_older_boards(folder: Path, found: list[tuple[Path, Reader]]) -> list[tuple[Path, Reader]]:
+    """The Trainer begins a new folder below `runs/` at each start: the newest counts, its name holds the time."""
+    boards = [p for p, r in found if r.id == "tensorboard" and p.parent.parent == folder / "runs"]
+    if len({p.parent for p in boards}) < 2 or len(boards) == len(found):
+        return found
+    newest = max(boards, key=lambda p: p.name.partition("tfevents.")[2]).parent
+    return [(p, r) for p, r in found if p not in boards or p.parent == newest]
 
 
 def recognise_safely(path: Path) -> Reader | None:

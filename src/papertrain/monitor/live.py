@@ -12,10 +12,14 @@ from collections.abc import Callable, Iterator, Sequence
 from math import isfinite
 from pathlib import Path
 
+from msgspec import structs
+
+from papertrain.core.texts import say
 from papertrain.core.training import TrainingPlan
+from papertrain.core.units import show_seconds
 from papertrain.monitor.history import History
 from papertrain.monitor.run import Examination, Watched, judge, watched
-from papertrain.monitor.verdict import ORDER, State
+from papertrain.monitor.verdict import ORDER, SignalState, State, worst
 
 AGAIN_AFTER = 6
 """Looks without the event before the same event may be told again."""
@@ -59,6 +63,8 @@ class Follower:
         self.runs: list[tuple[Path, Watched]] = [(p, w) for p in paths for w in watched(p)]
         self.cache: dict[int, Examination] = {}
         self.judged: dict[int, tuple[int, float]] = {}
+        self.starts: dict[int, int] = {}
+        self.grown: dict[int, tuple[float, float, int]] = {}
 
     def look(self, final: bool = False) -> list[Examination]:
         """Read what is new and judge the runs that grew."""
@@ -68,8 +74,18 @@ class Follower:
             if final or self.due(i, w):
                 self.cache[i] = judge(History(w.name, w.tables, self.plan_of(path), now=time.time()))
                 self.judged[i] = (sum(t.rows for t in w.tables), time.monotonic())
-            found.append(self.cache[i])
+            found.append(self.cache[i] if self.cache[i].ended else silence(self.cache[i], *self.quiet_for(i, w)))
         return found
+
+    def quiet_for(self, i: int, w: Watched) -> tuple[float, float]:
+        """Seconds since a row came in, and the usual seconds between two, as seen from here."""
+        now, rows = time.monotonic(), sum(t.rows for t in w.tables)
+        first, last, before = self.grown.get(i, (now, now, rows))
+        if rows > before:
+            last = now
+        self.grown[i] = (first, last, max(rows, before))
+        start = self.starts.setdefault(i, rows)
+        return now - last, (last - first) / max(1, rows - start)
 
     def due(self, i: int, w: Watched) -> bool:
         """Rules run again when a run has grown by 2 %, when something not finite has come in, or after half a minute."""
@@ -86,6 +102,26 @@ class Follower:
     def histories(self) -> Iterator[History]:
         for path, w in self.runs:
             yield History(w.name, w.tables, self.plan_of(path))
+
+
+def silence(e: Examination, quiet: float, usual: float) -> Examination:
+    """A heartbeat for logs that carry no times: no row for ten times the usual interval and two minutes, or thirty times
+    and half an hour."""
+    limit = max(10 * usual, 120)
+    if quiet < limit or any(s.name == "heartbeat" and s.level in ("warning", "critical") for s in e.signals):
+        return e
+    level: State = "critical" if quiet > max(30 * usual, 1800) else "warning"
+    says = say("no new row for {quiet}", quiet=show_seconds(quiet))
+    row = SignalState(
+        name="heartbeat",
+        level=level,
+        says=says,
+        since_step=e.last_step,
+        rule="TR124",
+        cls="hang-out-of-sync-large-scale",
+    )
+    signals = tuple(row if s.name == "heartbeat" else s for s in e.signals)
+    return structs.replace(e, signals=signals, level=worst([s.level for s in signals if s.level != "unknown"]))
 
 
 def tell(target: str, lines: Sequence[str]) -> str:
