@@ -296,3 +296,46 @@ def test_what_check_finds_is_a_warning_before_the_start_and_a_refusal_in_standar
     assert any("lora_rankk" in w for w in launch(work, dry_run=True, target="llamafactory").warnings)
     with pytest.raises(Refused, match="lora_rankk"):
         launch(work, dry_run=True, target="llamafactory", mode="standard")
+
+
+@pytest.mark.slow
+@pytest.mark.train
+@pytest.mark.skipif(
+    not (ENV / "bin/python").exists(),
+    reason="the training environment .envs/train is not built (requirements/train.txt)",
+)
+def test_two_local_processes_train_one_model_and_their_record_says_how(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from msgspec import structs
+    from plans import make_plan
+
+    from papertrain.core.training import write_plan
+
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    tiny = Path(__file__).resolve().parents[1] / "configs/tiny_model.py"
+    subprocess.run([str(ENV / "bin/python"), str(tiny), str(tmp_path)], check=True, capture_output=True)
+    plan = make_plan(model="smollm", card="cpu", cards=2, method="lora", precision="fp32", micro_batch_size=4, gradient_accumulation_steps=1, total_steps=9, warmup_steps=1,
+                     epochs=1.0, eval_steps=9, save_steps=9, sequence_length=96, gradient_checkpointing="none", early_stopping_patience=0)  # fmt: skip
+    assert plan.dataset is not None
+    plan = structs.replace(
+        plan,
+        model=structs.replace(plan.model, local_path="../model"),
+        dataset=structs.replace(plan.dataset, path="../train.jsonl"),
+    )
+    work = tmp_path / "work"
+    (work / "plans/ours").mkdir(parents=True)
+    (work / "plans/ours/plan.json").write_text(write_plan(plan))
+    generate(work, target=["script"])
+    report = launch(work, yes=True, env=str(ENV))
+    log = work / "runs/ours.train.42/stdout.log"
+    assert report.exit_code() == 0, log.read_text()[-2000:]
+    header = json.loads((work / "runs/ours.train.42/train_log.jsonl").read_text().splitlines()[0])
+    assert (header["devices"], header["total_steps"]) == (2, 9)
+    kept = record(work, "ours.train.42")
+    assert (
+        kept["launcher"] == "torchrun"
+        and "--nproc_per_node" in kept["words"]
+        and kept["versions"]["torch"].startswith("2.")
+    )  # type: ignore[operator,index]
+    assert kept["last"]["step"] == 9  # type: ignore[index]
