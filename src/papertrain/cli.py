@@ -69,6 +69,7 @@ def _call(name: str, options: dict[str, Any], face: dict[str, Any]) -> int:
     from papertrain import verbs
     from papertrain.core import progress, texts
     from papertrain.core.errors import PapertrainError
+    from papertrain.core.extras import missing
     from papertrain.report.show import show
 
     texts.language.set(face["lang"])
@@ -85,7 +86,8 @@ def _call(name: str, options: dict[str, Any], face: dict[str, Any]) -> int:
     except (KeyboardInterrupt, BrokenPipeError):
         raise
     except Exception as error:
-        return _fault(error, name, face)
+        wanted = missing(error) if isinstance(error, ModuleNotFoundError) else None
+        return _failed(wanted, name, face["json"]) if wanted else _fault(error, name, face)
     return report.exit_code(face["fail_on"])
 
 
