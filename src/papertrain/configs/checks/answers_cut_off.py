@@ -40,7 +40,7 @@ def check(document: ConfigDocument, world: World) -> Iterator[Wrong]:
         rounded = -(-longer // 64) * 64 if longer else None
         held = key in document.settings
         yield Wrong(
-            says=say("{n:,} of {all:,} examples of {name} are longer than {cutoff:,} tokens ({share:.1f} %): the end of their answers is cut off", n=found.truncated_examples,
+            says=say("{n:,} of {all:,} examples of {name} are longer than {cutoff:,} tokens ({share:.1f} %): what lies beyond is cut off", n=found.truncated_examples,
                      all=found.examples, name=name, cutoff=found.cutoff, share=100 * found.truncated_examples / found.examples) + ("" if found.exact else say(" (estimated)")),
             at=(key,) if held else (), instead=document.shown("cutoff_len", rounded) if rounded and document.kind != "data" else say("a longer sequence, or shorter texts"),
             edits=(set_to(key, value=rounded),) if rounded and document.kind != "data" else (),
@@ -56,11 +56,11 @@ RULE = Rule(
     applies="data llamafactory axolotl trl",
     effect="experiment",
     what="More than one example in a hundred is longer than the sequence.",
-    why="A cut answer has no end token: the model learns not to stop.",
+    why="A cut answer has no end token, so the model learns not to stop; a cut question is answered blindly.",
     known_problems="Lengths are an estimate where the model's tokenizer is not at hand.",
     source=Source(
         kind="code",
-        ref="llamafactory 0.9.5 data/processor/processor_utils.py, infer_seqlen: source and target are cut in proportion",
+        ref="llamafactory 0.9.5 data/processor/processor_utils.py, infer_seqlen: the longer of question and answer is cut, or both in proportion",
     ),
     fires="== with none=0\n== d.jsonl\n" + '{"instruction": "a", "input": "", "output": "' + "word " * 4000 + '"}\n',
     quiet='== d.jsonl\n{"instruction": "a", "input": "", "output": "x"}\n',

@@ -32,7 +32,8 @@ RULE = Rule(
     what="`device_map` together with DeepSpeed, FSDP or several processes.",
     why="`You can't train a model that has been loaded with device_map='auto' in any distributed mode`.",
     source=Source(
-        kind="code", ref="accelerate accelerator.py, prepare_model; transformers modeling_utils.py for ZeRO-3"
+        kind="code",
+        ref="accelerate 1.15.0 accelerator.py, prepare_model; transformers 4.57.6 modeling_utils.py for ZeRO-3",
     ),
     fires='== a.yaml\nbase_model: m\nsequence_len: 512\nmicro_batch_size: 1\ndatasets: [{path: d, type: alpaca}]\ndevice_map: auto\ndeepspeed: z3.json\n== z3.json\n{"train_micro_batch_size_per_gpu": "auto", "zero_optimization": {"stage": 3}}\n',
     quiet="== a.yaml\nbase_model: m\nsequence_len: 512\nmicro_batch_size: 1\ndatasets: [{path: d, type: alpaca}]\n",

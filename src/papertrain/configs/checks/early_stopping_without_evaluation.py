@@ -19,13 +19,15 @@ def check(document: ConfigDocument, world: World) -> Iterator[Wrong]:
     if document.kind == "llamafactory" and word(document, "eval_strategy", "no") == "no":
         yield Wrong(says=say("`{key}` counts evaluations, and `eval_strategy` is no: the callback stops with an assertion", key=key), at=(key,), instead='eval_strategy: steps',
                     edits=(set_to("eval_strategy", value="steps"),))  # fmt: skip
-    elif document.kind == "llamafactory" and not document.flag("load_best_model_at_end"):
+    elif (
+        document.kind == "llamafactory"
+        and not document.flag("load_best_model_at_end")
+        and document.settings.get("metric_for_best_model") is None
+    ):
         yield Wrong(
-            says=say("`{key}` needs `load_best_model_at_end: true` and `metric_for_best_model`", key=key),
-            at=(key,),
-            instead="load_best_model_at_end: true",
-            level="warning",
-        )
+            says=say("`{key}` needs `metric_for_best_model`, or `load_best_model_at_end`, which sets it: without either the callback stops with an assertion", key=key), at=(key,),
+            instead="load_best_model_at_end: true", edits=(set_to("load_best_model_at_end", value=True),),
+        )  # fmt: skip
     elif document.kind == "axolotl" and not (
         document.has("eval_steps") or document.has("evals_per_epoch") or document.has("eval_strategy")
     ):

@@ -53,7 +53,8 @@ RULE = Rule(
     why="The first forward pass stops with `FlashAttention only supports Ampere GPUs or newer`.",
     known_problems="Needs --gpu.",
     source=Source(
-        kind="code", ref="flash-attn README: Ampere, Ada or Hopper for FlashAttention-2; Hopper for FlashAttention-3"
+        kind="assumed",
+        ref="from memory: flash-attn README: Ampere, Ada or Hopper for FlashAttention-2; Hopper for FlashAttention-3",
     ),
     fires="== with gpu=1x V100-32GB\n== t.yaml\nstage: sft\ntemplate: qwen\nfinetuning_type: lora\nflash_attn: fa2\n",
     quiet="== with gpu=1x A100-80GB\n== t.yaml\nstage: sft\ntemplate: qwen\nfinetuning_type: lora\nflash_attn: fa2\n",

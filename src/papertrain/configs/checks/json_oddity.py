@@ -29,8 +29,8 @@ RULE = Rule(
     what="A comment, NaN or Infinity in a JSON file.",
     why="DeepSpeed reads Hjson and lets comments pass; the HF Trainer reads the same file as JSON and stops.",
     source=Source(
-        kind="rule",
-        ref="RFC 8259: no comments, no NaN; deepspeed runtime/config.py uses hjson.load; transformers HfDeepSpeedConfig uses json",
+        kind="code",
+        ref="RFC 8259: no comments, no NaN; accelerate 1.15.0 utils/deepspeed.py reads with json.load; that DeepSpeed reads Hjson is from memory",
     ),
     fires='== ds.json\n{\n  // two cards\n  "train_micro_batch_size_per_gpu": 2, "zero_optimization": {"stage": 2}\n}\n',
     quiet='== ds.json\n{\n  "train_micro_batch_size_per_gpu": 2, "zero_optimization": {"stage": 2}\n}\n',

@@ -60,8 +60,8 @@ RULE = Rule(
     why="The kernel ends the process (exit code 137), often at the first optimizer step or while saving.",
     known_problems="Needs --host-ram, --gpu and a model on record; pinned buffers and the loading peak come on top. `papertrain plan` counts them.",
     source=Source(
-        kind="paper",
-        ref="arXiv:2101.06840 (ZeRO-Offload): 12 bytes of fp32 Adam states and master weights per parameter",
+        kind="assumed",
+        ref="arXiv:1910.02054 (ZeRO), from memory: 12 bytes of fp32 master weights and Adam states per parameter",
     ),
     fires='== with gpu=8x A100-80GB,host_ram=64000000000\n== t.yaml\nstage: sft\ndo_train: true\ntemplate: qwen\nfinetuning_type: full\nmodel_name_or_path: Qwen/Qwen2.5-7B-Instruct\ndataset: identity\noutput_dir: o\ndeepspeed: z.json\n== z.json\n{"train_micro_batch_size_per_gpu": "auto", "zero_optimization": {"stage": 3, "offload_optimizer": {"device": "cpu"}}}\n',
     quiet='== with gpu=8x A100-80GB,host_ram=512000000000\n== t.yaml\nstage: sft\ndo_train: true\ntemplate: qwen\nfinetuning_type: full\nmodel_name_or_path: Qwen/Qwen2.5-7B-Instruct\ndataset: identity\noutput_dir: o\ndeepspeed: z.json\n== z.json\n{"train_micro_batch_size_per_gpu": "auto", "zero_optimization": {"stage": 3, "offload_optimizer": {"device": "cpu"}}}\n',

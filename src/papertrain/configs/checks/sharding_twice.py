@@ -54,7 +54,7 @@ RULE = Rule(
     why="accelerate can prepare a model for one of them only.",
     source=Source(
         kind="code",
-        ref="accelerate accelerator.py: `You cannot pass in a deepspeed_plugin and fsdp_plugin at the same time`; axolotl validation",
+        ref="axolotl 0.19.0 utils/schemas/validation.py: `deepspeed and fsdp cannot be used together`",
     ),
     fires='== t.yaml\nstage: sft\ntemplate: qwen\nfinetuning_type: full\nfsdp: full_shard auto_wrap\ndeepspeed: z2.json\n== z2.json\n{"train_micro_batch_size_per_gpu": "auto", "zero_optimization": {"stage": 2}}\n',
     quiet='== t.yaml\nstage: sft\ntemplate: qwen\nfinetuning_type: full\ndeepspeed: z2.json\n== z2.json\n{"train_micro_batch_size_per_gpu": "auto", "zero_optimization": {"stage": 2}}\n',

@@ -14,11 +14,28 @@ from papertrain.core.values import Source
 
 def check(document: ConfigDocument, world: World) -> Iterator[Wrong]:
     key = quantised(document)
-    if key is None or zero_stage(document, world) != 3:
+    if key is None or zero_stage(document, world) != 3 or document.role in ("chat", "export"):
         return
+    # Since bitsandbytes 0.43 the 4-bit weights can be stored in the compute type, which ZeRO-3 can shard.
+    stored = (
+        document.kind == "llamafactory"
+        and document.settings.get("quantization_bit") == 4
+        and document.settings.get("quantization_method", "bnb") == "bnb"
+    )
+    says = (
+        say(
+            "ZeRO-3 with `{key}: 4`: every card loads the whole model before it is sharded, and bitsandbytes 0.43 or newer is needed; ZeRO-2 does as well for most",
+            key=key,
+        )
+        if stored
+        else say(
+            "ZeRO-3 shards the weights, and `{key}` packs them: they do not go together; use ZeRO-2 or no DeepSpeed",
+            key=key,
+        )
+    )
     yield Wrong(
-        says=say("ZeRO-3 shards the weights, and `{key}` packs them: they do not go together; use ZeRO-2 or no DeepSpeed", key=key),
-        at=("deepspeed",), instead=say("a ZeRO-2 file, or remove `deepspeed`: a quantised model usually fits on one card"), edits=(drop("deepspeed"),),
+        says=says, at=("deepspeed",), instead=say("a ZeRO-2 file, or remove `deepspeed`: a quantised model usually fits on one card"), edits=(drop("deepspeed"),),
+        level="warning" if stored else "error",
     )  # fmt: skip
 
 
@@ -31,11 +48,11 @@ RULE = Rule(
     applies="llamafactory trl axolotl trainer",
     effect="execution",
     what="The model is loaded in 4 or 8 bits, and DeepSpeed ZeRO-3 shards it.",
-    why="Loading stops with `DeepSpeed Zero-3 is not compatible with low_cpu_mem_usage=True or with passing a device_map`.",
-    known_problems="peft documents a narrow path for QLoRA with ZeRO-3 (bnb_4bit_quant_storage set to the compute type); the rule does not know it is meant.",
+    why="transformers refuses a `device_map` under ZeRO-3, and LLaMA-Factory refuses 8 bits and every method but bitsandbytes.",
+    known_problems="4 bits with bitsandbytes run in LLaMA-Factory 0.9.5: a warning there.",
     source=Source(
         kind="code",
-        ref="transformers modeling_utils.py, from_pretrained with a quantization config under ZeRO-3; llamafactory 0.9.5 model/model_utils/quantization.py",
+        ref="llamafactory 0.9.5 model/model_utils/quantization.py; transformers 4.57.6 modeling_utils.py: `DeepSpeed Zero-3 is not compatible with passing a device_map`",
     ),
     fires='== t.yaml\nstage: sft\ntemplate: qwen\nfinetuning_type: lora\nquantization_bit: 4\ndeepspeed: z3.json\n== z3.json\n{"train_micro_batch_size_per_gpu": "auto", "zero_optimization": {"stage": 3}}\n',
     quiet='== t.yaml\nstage: sft\ntemplate: qwen\nfinetuning_type: lora\nquantization_bit: 4\ndeepspeed: z2.json\n== z2.json\n{"train_micro_batch_size_per_gpu": "auto", "zero_optimization": {"stage": 2}}\n',
