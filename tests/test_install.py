@@ -86,7 +86,7 @@ def test_what_needs_an_extra_says_which(bare: Path) -> None:
         ("evaluate", "ours.csv"),
         ("mcp",),
         ("serve", "--no-open"),
-        ("demo",),
+        ("demo", "--env", str(BARE.parent)),
     ):
         done = subprocess.run(
             [bare / "papertrain", *args],
