@@ -225,9 +225,21 @@ def test_a_place_without_a_model_says_what_is_missing(tmp_path):
         with pytest.raises(PapertrainError):
             find_model(text)
     (tmp_path / "adapter").mkdir()
-    (tmp_path / "adapter" / "adapter_config.json").write_text("{}")
-    with pytest.raises(PapertrainError, match="adapter"):
+    (tmp_path / "adapter" / "adapter_config.json").write_text('{"base_model_name_or_path": "Qwen/Qwen2.5-7B"}')
+    with pytest.raises(PapertrainError, match="adapter") as e:
         find_model(str(tmp_path / "adapter"))
+    assert e.value.nearest == "Qwen/Qwen2.5-7B"
+
+
+def test_a_name_says_whether_the_model_follows_instructions_or_nothing():
+    names = {
+        "Qwen/Qwen2.5-7B-Instruct": True,
+        "google/gemma-2b-it": True,
+        "Qwen/Qwen3-8B-Base": False,
+        "google/gemma-3-1b-pt": False,
+        "mistralai/Mistral-7B-v0.1": None,
+    }
+    assert {n: find_model(n).instruct for n in names} == names
 
 
 def safetensors(file: Path, shapes: dict[str, list[int]], dtype: str = "BF16") -> None:

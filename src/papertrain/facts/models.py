@@ -7,6 +7,7 @@ find_model("7B")                         a rough size: every figure that follows
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
@@ -69,9 +70,7 @@ def _local(name: str) -> Path | None:
         raise PapertrainError(f"{name[:120]!r} is not a path that can be read", code="missing-model") from None
     if exists:
         if (path / "adapter_config.json").is_file():
-            raise PapertrainError(
-                "is an adapter, not a model: name the model that it was trained on", code="adapter", file=path
-            )
+            raise _adapter(path)
         if look_up(name) is None:
             raise PapertrainError(
                 "has no config.json", code="missing-file", file=path, ask=["a folder as from_pretrained reads it"]
@@ -80,6 +79,17 @@ def _local(name: str) -> Path | None:
     if name.startswith(("/", "./", "../", "~", "\\")) or name.endswith(".json"):
         raise PapertrainError("no such file or folder", code="missing-file", file=name)
     return None
+
+
+def _adapter(folder: Path) -> PapertrainError:
+    """The model that an adapter was trained on is named in its own config."""
+    base: object = None
+    with contextlib.suppress(PapertrainError):
+        base = read_json(folder / "adapter_config.json").get("base_model_name_or_path")
+    named = base[:200] if isinstance(base, str) and base else None
+    return PapertrainError(
+        "is an adapter, not a model: name the model that it was trained on", code="adapter", file=folder, nearest=named
+    )
 
 
 def model_at(path: Path, *, name: str | None = None) -> ModelSpec:

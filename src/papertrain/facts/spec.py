@@ -17,8 +17,10 @@ from papertrain.facts.config import Fields
 from papertrain.facts.counting import Architecture
 
 _CHAT = re.compile(
-    r"(?:^|[-_. ])(instruct|chat|it|sft|dpo|zephyr|vicuna|alpaca|assistant|rlhf|tulu|hermes|openchat)(?=$|[-_. ])", re.I
+    r"(?:^|[-_. ])(instruct|chat|it|sft|dpo|zephyr|vicuna|alpaca|assistant|rlhf|tulu|hermes|openchat|thinking|r1|qwq|oss)(?=$|[-_. ])",
+    re.I,
 )
+_BASE = re.compile(r"[-_. ](base|pt|pretrained)$", re.I)
 _SIZE = re.compile(r"^\s*~?\s*(\d+(?:\.\d+)?)\s*([bm])(?:\s+(?:model|llm|params?|parameters))?\s*$", re.I)
 
 
@@ -84,8 +86,11 @@ def unknown_architecture(kind: str, where: str | Path) -> PapertrainError:
 
 
 def is_instruct(name: str) -> bool | None:
-    """True where the name says so. A name that says nothing says nothing."""
-    return True if _CHAT.search(name.rsplit("/", 1)[-1]) else None
+    """What the name says. One that says nothing says nothing."""
+    short = name.rsplit("/", 1)[-1]
+    if _BASE.search(short):
+        return False
+    return True if _CHAT.search(short) else None
 
 
 def rough_parameters(text: str) -> float | None:
