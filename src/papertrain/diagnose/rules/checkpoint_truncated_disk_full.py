@@ -10,7 +10,11 @@ RULE = cause(
     why="The header promises more bytes than the file has: the save was interrupted, most often by a full disk.",
     sig=(
         "MetadataIncompleteBuffer",
+        "incomplete metadata, file not fully covered",
+        "invalid header length",
         "HeaderTooSmall",
+        "deserializing header: header too small",
+        "deserializing header: invalid",
         "unexpected EOF, expected",
         "PytorchStreamReader failed reading file",
         "InvalidHeaderDeserialization",

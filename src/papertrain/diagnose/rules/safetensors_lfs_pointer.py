@@ -10,6 +10,7 @@ RULE = cause(
     why="The first bytes are text ('version https://git-lfs…'), which safetensors reads as an impossible header length.",
     sig=(
         "HeaderTooLarge",
+        "deserializing header: header too large",
         "git-lfs.github.com/spec",
         "invalid load key, 'v'",
         "You seem to have cloned a repository without having git-lfs installed",
