@@ -9,7 +9,7 @@ from typing import Any
 from papertrain.core.errors import PapertrainError, nearest
 from papertrain.core.values import Value
 from papertrain.data.formats import Layout, from_dataset_info
-from papertrain.facts.config import read_json
+from papertrain.facts.config import local_path, read_json
 
 _ENDS = (".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".parquet", ".arrow", ".txt")
 _NOT_DATA = {
@@ -35,10 +35,10 @@ def find_sources(path: Path | str) -> Sources:
     text = str(path)
     if "\0" in text or len(text) > 4096:
         raise PapertrainError("is not a path", code="missing-file", file=text[:80].replace("\0", "?"))
-    file = Path(text).expanduser()
+    file = local_path(text)
     if not file.exists() and ":" in text:
         base, _, name = text.rpartition(":")
-        place = Path(base).expanduser()
+        place = local_path(base)
         info = place / "dataset_info.json" if place.is_dir() else place
         if info.name == "dataset_info.json" and info.is_file():
             return _entry(info, name)

@@ -16,6 +16,14 @@ _HIGHEST = 10**9
 Whole: TypeAlias = int  # inside Fields, `int` is a method
 
 
+def local_path(text: str) -> Path:
+    """The path that was typed; `~name` of nobody stays as it is."""
+    try:
+        return Path(text).expanduser()
+    except RuntimeError:
+        return Path(text)
+
+
 def read_json(file: Path, limit: int = LIMIT_BYTES) -> dict[str, Any]:
     """The object in the file. Refused in one line: too large, not a file, not JSON, NaN, a key twice, too deep, not an object."""
     try:

@@ -20,7 +20,7 @@ from papertrain.core.errors import PapertrainError, nearest
 from papertrain.core.models import ModelSpec
 from papertrain.core.values import Source
 from papertrain.facts.catalogue import by_name, catalogue_model, look_up
-from papertrain.facts.config import Fields, read_json
+from papertrain.facts.config import Fields, local_path, read_json
 from papertrain.facts.heads import with_classifier
 from papertrain.facts.hub import cached_folder, fetch_config, is_hub_name
 from papertrain.facts.safetensors import spec_from_tensors, stored_numbers, stored_tensors
@@ -61,7 +61,7 @@ def find_model(name_or_path: str | os.PathLike[str], *, online: bool = False) ->
 
 def _local(name: str) -> Path | None:
     """The file or folder that is meant, or None where the text can only be a name."""
-    path = Path(name).expanduser()
+    path = local_path(name)
     try:
         if path.is_file() or (path.is_dir() and (path / "config.json").exists()):
             return path
