@@ -104,3 +104,46 @@ def test_llamafactory_holds_the_values_of_the_plan(read: list[tuple[Job, dict[st
                     4 if v["method"] == "qlora" else None
                 )
     assert compared >= 500, f"{compared} files compared"
+
+
+DEEPSPEED = HERE.parents[1] / ".envs/deepspeed/bin/python"
+
+
+@pytest.mark.skipif(
+    not DEEPSPEED.exists(), reason="no .envs/deepspeed (deepspeed 0.19.8 beside the training environment)"
+)
+def test_deepspeed_accepts_every_file_and_the_trainer_fills_every_auto(tmp_path: Path) -> None:
+    from papertrain.configs.targets.deepspeed import TARGET as DS
+
+    jobs = [j for j in seeded_jobs(150, seed=2) if DS.applies(j) is None]
+    by_name = {}
+    for i, job in enumerate(jobs):
+        for name, text in DS.files(job).items():
+            if not name.endswith(".json"):
+                continue
+            kind = "standalone" if "standalone" in name else "script" if "_script" in name else "auto"
+            (tmp_path / f"{i:03}_{kind}.json").write_text(text)
+            by_name[f"{i:03}_{kind}.json"] = job
+        v = job.plan.values()
+        args = {"per_device_train_batch_size": v["micro_batch_size"], "gradient_accumulation_steps": v["gradient_accumulation_steps"], "max_grad_norm": v["max_grad_norm"],
+                "learning_rate": v["learning_rate"], "bf16": v["precision"] in ("bf16", "pure_bf16"), "fp16": v["precision"] == "fp16"}  # fmt: skip
+        (tmp_path / f"{i:03}_args.json").write_text(json.dumps(args))
+    done = subprocess.run(
+        [str(DEEPSPEED), str(HERE / "parse_deepspeed.py"), str(tmp_path)], capture_output=True, text=True, timeout=500
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    lines = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+    assert len(lines) == len(by_name) >= 300
+    assert not [line for line in lines if "refused" in line], [line for line in lines if "refused" in line][:3]
+    for line in lines:
+        v = by_name[line["file"]].plan.values()
+        assert not line.get("left_auto"), line
+        assert (line["stage"], line["micro"], line["clipping"]) == (
+            v["zero_stage"],
+            v["micro_batch_size"],
+            v["max_grad_norm"],
+        )
+        assert line["accumulation"] == (1 if "_script" in line["file"] else v["gradient_accumulation_steps"])
+        assert line["bf16"] == (v["precision"] in ("bf16", "pure_bf16")) and line["fp16"] == (v["precision"] == "fp16")
+        assert line["offload"] == (v["offload"] != "none" and v["zero_stage"] > 0)
+        assert not (line["stage"] in (1, 2) and line["overlap"])
