@@ -28,8 +28,8 @@ def parse_compute(
     text: str, *, nodes: int | None = None, host_ram: int | None = None, disk: int | None = None
 ) -> Compute:
     """The cards that the text names; `nodes` multiplies them. Raises PapertrainError for what is not on record."""
-    if len(text) > 20_000:
-        raise PapertrainError('the --gpu text is too long: write it as "4x A100-80GB"', code="bad-gpu")
+    if len(text) > 20_000 or "\0" in text:
+        raise PapertrainError('the --gpu text is no set of cards: write it as "4x A100-80GB"', code="bad-gpu")
     if re.search(r"^\s*GPU \d+:", text, re.M):
         per_node, name = several_kinds(cards_in_nvidia_smi_list(text))
         stated = None

@@ -102,6 +102,8 @@ def read_card(file: Path) -> Card:
 
 def read_toml(file: Path) -> dict[str, Any]:
     try:
+        if file.exists() and (not file.is_file() or file.stat().st_size > 1_000_000):
+            raise PapertrainError("is not a facts file", code="bad-facts", file=file)
         return tomllib.loads(file.read_text("utf-8"))
     except FileNotFoundError:
         raise PapertrainError("no such file", code="missing-file", file=file) from None
