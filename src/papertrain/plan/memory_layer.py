@@ -122,19 +122,12 @@ def layer(s: Setup, d: Dtypes) -> Layer:
     # MLP
     gated = m.gated
     mid = f * routed
-    per_mid = (
-        (2.0 if liger else 3.0) * out
-        if gated
-        else 4.0 * out
-        if m.activation in PYTHON_GELU
-        else 2.0 * out
-        if not full
-        else out
-    )
-    if gated or m.activation in PYTHON_GELU:
-        kept += per_mid * mid
-    else:
-        # the input of the activation; its output is the input of the down projection
+    if gated:
+        kept += (2.0 if liger else 3.0) * out * mid
+    elif m.activation in PYTHON_GELU:
+        kept += 4.0 * out * mid
+    elif m.activation != "relu" or not full:
+        # the input of the activation; its output is the input of the down projection. ReLU keeps its output alone.
         kept += out * mid
     if full or has_down:
         kept += (4.0 if not full and not d.autocast and d.trained == 4.0 and stream != 4.0 else c) * mid

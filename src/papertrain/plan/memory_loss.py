@@ -26,6 +26,7 @@ def loss(s: Setup, d: Dtypes) -> Loss:
     h, vocab = float(m.hidden), float(m.vocab)
     arch = family(m)
     path = s.loss or "full_logits"
+    native = p.loss_in == "model" or (p.loss_in == "family" and _native(arch))
     full = not d.adapters
     fp32_head = d.upcast or (d.compute == 4.0)
     packed = path in p.fused_norms_with or path in p.fused_layers_with
@@ -47,10 +48,10 @@ def loss(s: Setup, d: Dtypes) -> Loss:
     elif stated is not None:
         per = stated * vocab
     elif path == "fused_ce":
-        per = (3.0 * d.compute if _native(arch) else 8.0) * vocab
+        per = (3.0 * d.compute if native else 8.0) * vocab
     elif path in ("chunked_ce", "chunked_linear_ce"):
         per = (4.5 if s.compiled else 7.5) * vocab if path == "chunked_ce" else (8.0 if full else 4.0) * vocab
-    elif _native(arch):
+    elif native:
         per = 4.0 * d.compute * vocab
     elif arch == "qwen":
         per = (8.0 if d.engine == "deepspeed" else 12.0) * vocab
@@ -64,7 +65,7 @@ def loss(s: Setup, d: Dtypes) -> Loss:
     cache = (
         0.0
         if path in ("fused_linear_ce", "chunked_linear_ce")
-        else ((4.0 if _native(arch) else 8.0) if path == "fused_ce" else 4.0) * vocab
+        else ((4.0 if native else 8.0) if path == "fused_ce" else 4.0) * vocab
     )
     return Loss(per_token=per, fixed=fixed, hidden=hidden, cache=cache, fused_cache=path == "fused_ce")
 

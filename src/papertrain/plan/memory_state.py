@@ -117,6 +117,7 @@ def state(s: Setup, d: Dtypes) -> State:
     linear = float(sum(x.parameters for x in m.linears if x.place in ("attention", "mlp", "expert")))
     head = float(sum(x.parameters for x in m.linears if x.place == "head"))
     table = float(m.embedding_parameters) + head
+    head_rows = float(sum(x.outputs * x.active for x in m.linears if x.place == "head"))
     rest = max(0.0, m.parameters - linear - table)
     if p.untied_head and m.tied:
         table += m.hidden * m.vocab
@@ -209,7 +210,12 @@ def state(s: Setup, d: Dtypes) -> State:
             gradients = 0.0 if s.sharding != "zero1" else gradients
     if s.offload in ("params", "params+optimizer"):
         weights = extra = gradients = optimizer = temporary = paged = 0.0
-    copy = 2.0 * linear if d.engine == "torch" and d.autocast and d.weights == 4.0 and d.quantised is None else 0.0
+    # autocast keeps a 16-bit copy of every fp32 matrix that it has multiplied with, the head included
+    copy = (
+        2.0 * (linear + m.hidden * head_rows)
+        if d.engine == "torch" and d.autocast and d.weights == 4.0 and d.quantised is None
+        else 0.0
+    )
     dequantised = 0.0
     if d.quantised is not None:
         dequantised = p.dequantised_bytes * largest

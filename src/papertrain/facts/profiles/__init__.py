@@ -28,6 +28,8 @@ class Profile(Value, frozen=True, kw_only=True):
     logits: bytes alive per logit at the loss, by loss path; `+full`, `+compiled` variants where they differ.
     fused_layers_with: loss paths that come together with fused norm and MLP kernels (Liger as a whole).
     fused_norms_with: loss paths that come with fused norms only (kernel packs leave a frozen MLP alone).
+    loss_in: dtype of the cross-entropy: `fp32` (raised for every model), `model` (as the logits come), `family` (raised for all
+        but GPT-2 and its kin, as transformers did until 2024).
     casts_outputs: the loop drops the model's outputs before the backward pass, so that an fp32 head costs nothing more.
     reentrant: checkpointing through the reentrant autograd function.
     untied_head, quantised_head: the output head is a matrix of its own; it is quantised like the rest.
@@ -53,6 +55,7 @@ class Profile(Value, frozen=True, kw_only=True):
     logits: dict[str, float] = {}
     fused_layers_with: tuple[str, ...] = ()
     fused_norms_with: tuple[str, ...] = ("fused_ce", "fused_linear_ce")
+    loss_in: str = "family"
     casts_outputs: bool = False
     reentrant: bool = True
     untied_head: bool = False
