@@ -151,6 +151,6 @@ def unknown(name: str) -> PapertrainError:
         code="unknown-gpu",
         nearest=near,
         ask=[
-            "a card on record (`papertrain explain gpus`), or a file: --gpu ./my-card.toml in the shape of facts/gpus/*.toml"
+            "a card on record (`papertrain explain recipes` lists them), or a file: --gpu ./my-card.toml in the shape of facts/gpus/*.toml"
         ],
     )
