@@ -221,7 +221,15 @@ def test_a_config_of_a_gigabyte_is_refused_at_once(tmp_path):
 
 def test_a_place_without_a_model_says_what_is_missing(tmp_path):
     (tmp_path / "empty").mkdir()
-    for text in (str(tmp_path / "empty"), str(tmp_path / "nowhere"), "./nowhere", "nowhere/config.json", "~nobody-of-that-name/model", "", "a\0b"):
+    for text in (
+        str(tmp_path / "empty"),
+        str(tmp_path / "nowhere"),
+        "./nowhere",
+        "nowhere/config.json",
+        "~nobody-of-that-name/model",
+        "",
+        "a\0b",
+    ):
         with pytest.raises(PapertrainError):
             find_model(text)
     (tmp_path / "adapter").mkdir()
