@@ -193,6 +193,14 @@ def test_sizes_below_one_are_refused(kw: dict) -> None:
         estimate("meta-llama/Llama-3.1-8B", **kw)
 
 
+def test_a_quantised_base_is_not_trained_in_full(tmp_path: Path) -> None:
+    with pytest.raises(PapertrainError):
+        estimate("meta-llama/Llama-3.1-8B", method="full", quantization="nf4")
+    (case,) = asked(tmp_path, {**CASE, "method": "full", "base_quantization": "nf4"})
+    assert case["device_bytes"] is None
+    assert "quantised" in case["unknown"]
+
+
 def test_nothing_to_estimate_says_what_to_type() -> None:
     with pytest.raises(PapertrainError) as error:
         estimate()

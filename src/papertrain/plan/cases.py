@@ -71,6 +71,14 @@ def prepare(row: Mapping[str, Any]) -> Case:
         )
     if quant == "none" and row.get("base_quantization") is None and method.startswith("q"):
         quant = None
+    if quant not in (None, "none") and _METHODS[method] not in ADAPTERS:
+        return Case(
+            setup=None,
+            unknown=Unknown(
+                why=f"a base quantised to {quant} cannot be trained in full",
+                ask="method lora or qlora, or base_quantization none",
+            ),
+        )
     n = _count(row.get("n_gpus")) or 1
     said = str(row.get("sharding") or "none").lower()
     sharding = _SHARDING.get(said.split(" ")[0], "none")

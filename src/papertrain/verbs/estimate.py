@@ -63,6 +63,12 @@ def estimate(
     for name, value in (("--seq-len", seq_len), ("--micro-batch-size", micro_batch_size), ("--lora-rank", lora_rank)):
         if value < 1:
             raise PapertrainError(f"{name} {value}: must be 1 or more", code="bad-size")
+    if method == "full" and quantization not in (None, "none"):
+        raise PapertrainError(
+            f"a base quantised to {quantization} cannot be trained in full",
+            code="bad-combination",
+            ask=["--method qlora", "--quantization none"],
+        )
     from papertrain.facts.hardware import parse_compute
     from papertrain.facts.models import find_model
     from papertrain.plan.setup import Setup
