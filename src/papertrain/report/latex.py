@@ -112,6 +112,11 @@ def _notes(s: Sheet) -> list[str]:
     return [r"\par\smallskip", r"\begin{minipage}{0.98\linewidth}\footnotesize\raggedright", said, r"\end{minipage}"]
 
 
+def _row(label: str, cells: Sequence[Shown]) -> list[str]:
+    """One line that reads like the table, then a comment per cell that says where its number comes from."""
+    return [" & ".join([label, *map(cell, cells)]) + r" \\", *(f"%   {comment(c.comment)}" for c in cells)]
+
+
 def _upright(s: Sheet) -> list[str]:
     lines = [rf"\begin{{tabular}}{{@{{}}l{'r' * len(s.metrics)}@{{}}}}", r"\toprule"]
     if any(s.datasets):
@@ -131,9 +136,7 @@ def _upright(s: Sheet) -> list[str]:
     lines.append(" & ".join(["Method", *(tex(m) + ARROWS[w] for m, w in zip(s.metrics, s.directions))]) + r" \\")
     lines.append(r"\midrule")
     for name, row in zip(s.rows, s.cells):
-        lines.append(tex(name))
-        lines += [f"  & {cell(c)} % {comment(c.comment)}" for c in row]
-        lines.append(r"  \\")
+        lines += _row(tex(name), row)
     return [*lines, r"\bottomrule", r"\end{tabular}"]
 
 
@@ -149,9 +152,8 @@ def _turned(s: Sheet) -> list[str]:
     for j, (d, m, w) in enumerate(zip(s.datasets, s.metrics, s.directions)):
         if j and not one_metric and d != s.datasets[j - 1]:
             lines.append(r"\addlinespace")
-        lines.append((tex(d) if one_metric and d else tex(f"{d}, {m}" if d else m)) + ARROWS[w])
-        lines += [f"  & {cell(row[j])} % {comment(row[j].comment)}" for row in s.cells]
-        lines.append(r"  \\")
+        label = (tex(d) if one_metric and d else tex(f"{d}, {m}" if d else m)) + ARROWS[w]
+        lines += _row(label, [row[j] for row in s.cells])
     return [*lines, r"\bottomrule", r"\end{tabular}"]
 
 

@@ -104,4 +104,6 @@ def doubt(t: Test, table: ResultTable) -> str:
                 b=b,
             )
         )
+        if min(a, b) == 1:
+            parts.append(say("the variation between trainings of {name} is not in it", name=t.a if a == 1 else t.b))
     return "; ".join(parts)

@@ -17,18 +17,16 @@ from papertrain.results import names, statement
 from papertrain.results.metrics.classify import confusion as counts
 from papertrain.verbs._compare import Asked, Comparison
 
+USUAL = {"main", "curves", "confusion", "seeds"}
 BARS_UP_TO = 8
 POINTS = 400
 
 
 def drawn(found: Comparison, asked: Asked) -> Iterator[Files]:
-    """The main figure always, others when asked for, all with --all."""
+    """The usual ones, as far as the data carry them: main, learning curves, confusion, seeds; others when asked for or with --all."""
     known = discover(figures, "FIGURE")
     v = venue(asked.venue)
     width = min(v.column_pt / 72.27, 6.5)
-    asked_for = set(asked.figures) | (
-        {"differences", "curves", "confusion", "seeds", "cd"} if asked.everything else set()
-    )
     makers = {
         "main": _main,
         "differences": _differences,
@@ -37,8 +35,11 @@ def drawn(found: Comparison, asked: Asked) -> Iterator[Files]:
         "seeds": _seeds,
         "cd": _cd,
     }
+    asked_for = set(asked.figures) | (
+        {"differences", "curves", "confusion", "seeds", "cd"} if asked.everything else set()
+    )
     for name, make in makers.items():
-        if name != "main" and name not in asked_for:
+        if name not in USUAL and name not in asked_for:
             continue
         made = make(found, width)
         if made is not None:

@@ -30,7 +30,9 @@ def compare(
     missing: Annotated[bool, Arg("list the cells still to run, with the command of each")] = False,
     against: Annotated[Path | None, Arg("say what changed since the tables in this folder", "DIR")] = None,
     all: Annotated[bool, Arg("every pair, sub-task and figure, and the metrics that are left out otherwise")] = False,
-    figures: Annotated[Sequence[str], Arg("also draw: differences, curves, confusion, seeds, cd", "NAME")] = (),
+    figures: Annotated[
+        Sequence[str], Arg("also draw: differences, cd (main, curves, confusion and seeds are drawn anyway)", "NAME")
+    ] = (),
     style: Annotated[Sequence[str], Arg("a venue (neurips, acl, icml, …) or intervals", "NAME")] = (),
     test: Annotated[
         Literal["auto", "mcnemar", "permutation", "randomisation", "paired-t", "welch", "wilcoxon", "delong"],
