@@ -285,6 +285,7 @@ COMMANDS = [
     ("torchrun --nnodes 2 --nproc_per_node 8 t.py", "TR408", "node_rank"),
     ("torchrun --nproc_per_node 2 t.py \\ \n  --learning_rate 1e-4", "TR409", "backslash"),
     ("torchrun --nproc_per_node 2 t.py\n  --learning_rate 1e-4 --bf16", "TR409", "backslash"),
+    ("torchrun --nproc_per_node 2 t.py \\\n  # the rate\n  --learning_rate 1e-4 --bf16", "TR409", "comment"),
     ("llamafactory-cli train a.json", "TR412", "a.yaml"),
     ("python train.py --report_to wandb --push_to_hub --hub_token hf_" + "q7Zk" * 8, "TR451", "WANDB_API_KEY"),
     ("WANDB_API_KEY=" + "0123456789abcdef" * 2 + "01234567 python train.py", "TR451", "process list"),

@@ -93,6 +93,7 @@ def check(
                    warnings=unread, brought={str(p) for p in skipped}, output_format=output_format, mode=mode or "quick", files=list(files), environment=environment is not None)  # fmt: skip
 
 
+FOLDER_FILES = 5_000
 WHOLE_BYTES = 200 * 2**20
 _SUFFIXES = (".yaml", ".yml", ".json", ".sh", ".slurm", ".sbatch", ".py", ".toml")
 _HIDDEN = {"node_modules", "__pycache__", "site-packages"}
@@ -120,7 +121,14 @@ def _paths(files: Sequence[Path]) -> tuple[list[Path], list[Path]]:
                 and p.is_file()
                 and not any(part.startswith(".") or part in _HIDDEN for part in p.relative_to(file).parts)
             )
-            brought += inside[:2000]
+            if len(inside) > FOLDER_FILES:
+                raise PapertrainError(
+                    f"{len(inside):,} files in it, more than {FOLDER_FILES:,}",
+                    code="too-many",
+                    file=str(file),
+                    ask=["a folder of configs"],
+                )
+            brought += inside
         else:
             named.append(file)
     if not named and not brought:

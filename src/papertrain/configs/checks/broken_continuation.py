@@ -6,37 +6,46 @@ import re
 from collections.abc import Iterator
 
 from papertrain.configs.checking.document import ConfigDocument, Wrong, swap
+from papertrain.configs.checking.shell import split
 from papertrain.configs.checking.world import World
 from papertrain.core.findings import Rule
 from papertrain.core.texts import say
 from papertrain.core.values import Source
 
+_ARRAY = re.compile(r"\w+\+?=\([^)]*\)", re.S)
+
 
 def check(document: ConfigDocument, world: World) -> Iterator[Wrong]:
-    if document.format != "shell" or document.kind not in ("command", "slurm", "environment"):
+    if document.format != "shell" or document.part:
         return
     lines = document.text.splitlines()
     for i, line in enumerate(lines, 1):
         bare = line.rstrip("\r")
         if re.search(r"\\[ \t]+$", bare) and not bare.lstrip().startswith("#"):
-            stripped = bare.rstrip()
             yield Wrong(
-                says=say(
-                    "blanks follow the backslash: the command ends here, and the next line is a command of its own"
-                ),
-                line=i,
-                instead=say("no blank after the backslash"),
-                edits=(swap(i, bare, stripped),),
-            )
-        elif (
-            re.match(r"\s*--[A-Za-z]", bare)
-            and i > 1
-            and not lines[i - 2].rstrip("\r").endswith("\\")
-            and lines[i - 2].strip()
-            and not lines[i - 2].lstrip().startswith("#")
-        ):
-            yield Wrong(says=say("this line begins with an option, and the line before does not go on: a backslash is missing there"), line=i - 1, instead=say("a backslash at the end of line {n}", n=i - 1),
-                        edits=(swap(i - 1, lines[i - 2], lines[i - 2].rstrip() + " \\"),))  # fmt: skip
+                says=say("blanks follow the backslash: the command ends here, and the next line is a command of its own"), line=i, instead=say("no blank after the backslash"),
+                edits=(swap(i, bare, bare.rstrip()),),
+            )  # fmt: skip
+    for line_number in _options_alone(document.text):
+        before = lines[line_number - 2]
+        if before.lstrip().startswith("#"):
+            if line_number > 2 and lines[line_number - 3].rstrip().endswith("\\"):
+                yield Wrong(
+                    says=say("a comment stands inside the command and ends it: the options below are lost"),
+                    line=line_number - 1,
+                    instead=say("move the comment above the command"),
+                )
+        elif before.strip() and not re.search(r"\\\s*$", before):
+            yield Wrong(
+                says=say("the next line begins with an option, and this one does not go on: a backslash is missing"), line=line_number - 1, instead=say("a backslash at the end of the line"),
+                edits=(swap(line_number - 1, before, before.rstrip() + " \\"),),
+            )  # fmt: skip
+
+
+def _options_alone(text: str) -> list[int]:
+    """Lines on which a command begins with an option. Items of an array, and lines inside quotes, are none."""
+    blanked = _ARRAY.sub(lambda m: re.sub(r"[^\n]", " ", m[0]), text)
+    return [words[0].line for words in split(blanked) if re.match(r"--[A-Za-z]", words[0].text) and words[0].line > 1]
 
 
 RULE = Rule(

@@ -10,7 +10,7 @@ from papertrain.configs.checks._common import adapts
 from papertrain.core.errors import PapertrainError
 from papertrain.core.findings import Rule
 from papertrain.core.texts import say
-from papertrain.core.units import show_bytes
+from papertrain.core.units import show_size
 from papertrain.core.values import Source
 
 # Adam in fp32 on the host: master weights, two moments; offloaded parameters in 16 bits beside them.
@@ -34,7 +34,7 @@ def check(document: ConfigDocument, world: World) -> Iterator[Wrong]:
     needed = parameters * per_parameter / nodes
     if per_parameter and needed > host:
         yield Wrong(
-            says=say("the offload puts about {needed} on the host of each node, which has {host}: the run is killed without a word", needed=show_bytes(needed), host=show_bytes(host)),
+            says=say("the offload puts about {needed} on the host of each node, which has {host}: the run is killed without a word", needed=show_size(needed), host=show_size(host)),
             at=("deepspeed",), instead=say("more cards with ZeRO-3 and no offload, adapters, or a host with more memory"), effect="execution",
         )  # fmt: skip
 
