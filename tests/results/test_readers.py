@@ -299,3 +299,11 @@ class TestRealFiles:
 
     def test_tiny_fractions_stay_fractions(self) -> None:
         assert {s.scale for s in read_file(REAL / "humaneval_opt_temp06.json", {}).scores} == {"fraction"}
+
+
+def test_a_single_table_is_not_named_after_its_file(tmp_path: Path) -> None:
+    one, two = tmp_path / "sst2.csv", tmp_path / "mnli.csv"
+    for f in (one, two):
+        f.write_text("| Model | accuracy |\n|---|---|\n| **[A](http://x)** | 91.2 |\n| B | 90.0 |\n")
+    assert {(s.system, s.dataset) for s in collect([("", one)]).scores} == {("A", ""), ("B", "")}
+    assert {s.dataset for s in collect([("", one), ("", two)]).scores} == {"sst2", "mnli"}

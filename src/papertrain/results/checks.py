@@ -42,6 +42,10 @@ def between_rows(board: Board) -> list[Issue]:
         for system, runs in rows.items():
             for e in runs.values():
                 out += _entry(e, where)
+            same = [e.value for e in runs.values()]
+            if len(same) > 1 and len(set(same)) == 1:
+                says = f"{where}, {system}: {len(same)} seeds gave the same value {same[0]:g} to the last digit: did the seed reach the training?"
+                out.append(Issue(says=says, code="identical-seeds", system=system))
             if any(e.score is not None and e.score.typed for e in runs.values()):
                 out.append(
                     Issue(

@@ -213,8 +213,8 @@ def collect(
                 # the folder belongs to one system: the first part of its path that varies is its data set
                 g = Guess(method=name, dataset=g.dataset or ("" if root is None else g.method), seed=g.seed)
             here: list[Score | Items] = [
-                *(_place(s, g, name) for s in reading.scores),
-                *(_place(i, g, name) for i in reading.items),
+                *(_place(s, g, name, several=len(files) > 1) for s in reading.scores),
+                *(_place(i, g, name, several=len(files) > 1) for i in reading.items),
             ]
             if f.name not in SUMMARIES or not _detailed(f, files):
                 scores += [x for x in here if isinstance(x, Score)]
@@ -231,7 +231,7 @@ def collect(
                 file=root,
                 ask=["files that are understood: " + "; ".join(r.title for r in known_readers())],
             )
-    issues += _duplicates(placed, {p.file: "" for p in placed})
+    issues += _duplicates(placed)
     return Collection(scores=scores, items=items, issues=_once(issues), placed=placed)
 
 
@@ -266,20 +266,22 @@ def _short(path: Path, files: Sequence[Path]) -> str:
     return "/".join(path.absolute().parts[common:])
 
 
-def _place(x: Score | Items, g: Guess, name: str) -> Score | Items:
+def _place(x: Score | Items, g: Guess, name: str, *, several: bool) -> Score | Items:
     """What the content says stands, unless the user named the system; the path fills the gaps."""
     if name:
-        several = x.system and x.system != name and isinstance(x, Items) and "correct" in x.scored and x.label is None
-        system = f"{name}/{x.system}" if several else name
+        inner = (
+            bool(x.system) and x.system != name and isinstance(x, Items) and "correct" in x.scored and x.label is None
+        )
+        system = f"{name}/{x.system}" if inner else name
     else:
         system = x.system or g.method
     path_dataset = g.dataset if not x.dataset else x.dataset
-    if not x.dataset and not g.dataset and x.system and not name and g.method:
-        path_dataset = g.method
+    if not x.dataset and not g.dataset and x.system and not name and several:
+        path_dataset = g.method  # files that name their systems themselves differ by data set
     return msgspec.structs.replace(x, system=system or "system", dataset=path_dataset, seed=x.seed or g.seed)
 
 
-def _duplicates(placed: list[Placed], _: dict[str, str]) -> list[Issue]:
+def _duplicates(placed: list[Placed]) -> list[Issue]:
     from papertrain.core.files import sha256_file
 
     by: dict[str, list[Placed]] = {}

@@ -77,6 +77,8 @@ def doubt(t: Test, table: ResultTable) -> str:
             parts.append(
                 say("fewer than 6 discordant items: no p below 0.05 is possible, so this is untestable and not a tie")
             )
+    if any("paired by their order" in a for a in t.assumptions):
+        parts.append(say("the files have no ids, so rows are paired by their order"))
     if t.significant is False and isinstance(t.details.get("detectable"), float):
         d = value(t.details["detectable"], c)
         parts.append(

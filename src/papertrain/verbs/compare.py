@@ -150,7 +150,7 @@ def _report(
     if tested:
         result = statement.pair(tested[0], table, with_metric=len(table.columns) > 1)
         more = len(tested) - 1
-        result += say("; {n} more tests below", n=more) if more else ""
+        result += say("; {n} more tests below", n=more) if more > 1 else say("; one more test below") if more else ""
     elif main and found.table.ours and found.table.baseline:
         result = say(
             "{text} between {a} and {b}: {why}", text=say("no test"), a=main[0].a, b=main[0].b, why=main[0].refused

@@ -119,8 +119,9 @@ def _direction(metric: str, given: dict[str, str]) -> bool | None:
 
 
 def _system(text: str) -> str:
-    m = LINK.match(text.strip())
-    return (m[1] if m else text).strip().strip("*_")
+    plain = text.strip().strip("*_").strip()
+    m = LINK.match(plain)
+    return m[1] if m else plain
 
 
 def _wide(source: Source, names: list[str], r: dict[str, str]) -> Reading:
