@@ -138,19 +138,20 @@ def answer(row: Line, ready: dict[Any, Ready]) -> Row:
         p = peak(recipe, batch, length)
         a, b, c = p.allocated, p.reserved, p.device
         r = found.ranges
+        low = max(c * (1 - r[4]), least(s, a))
         capacity = None if s.gpu is None else s.gpu.memory_bytes
         out = {
             "id": name,
             "allocated_bytes": {"value": int(a), "low": int(a * (1 - r[0])), "high": int(a * (1 + r[1]))},
             "reserved_bytes": {"value": int(b), "low": int(b * (1 - r[2])), "high": int(b * (1 + r[3]))},
-            "device_bytes": {"value": int(c), "low": int(c * (1 - r[4])), "high": int(c * (1 + r[5]))},
+            "device_bytes": {"value": int(c), "low": int(low), "high": int(c * (1 + r[5]))},
             "host_bytes": found.host,
             "disk_bytes": found.disk,
             "components": {k: int(v) for k, v in p.components.items()},
             "peak_phase": p.phase,
             "fits": "unknown"
             if capacity is None
-            else verdict_of(capacity, least(s.sharding == "fsdp1", a), c * (1 + r[5]), p.components["context"]),
+            else verdict_of(capacity, max(low, a + p.components["context"]), c * (1 + r[5])),
             "tokens_per_second_per_gpu": None,
             "unknown": unknown,
             "ask": ask,

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
+
 from papertrain.core.training import Memory
 from papertrain.core.values import Estimate, Value
 from papertrain.plan.host import disk_bytes, host_bytes
@@ -171,16 +173,18 @@ def predict(s: Setup) -> Memory:
     def around(value: float, down: float, up: float) -> Estimate:
         return Estimate(value=value, low=value * (1 - down), high=value * (1 + up), unit="bytes")
 
+    device = around(p.device, g.device_down, g.device_up)
+    low = max(device.low or 0.0, least(s, p.allocated))
     return Memory(
         allocated_bytes=around(p.allocated, g.allocated_down, g.allocated_up),
         reserved_bytes=around(p.reserved, g.reserved_down, g.reserved_up),
-        device_bytes=around(p.device, g.device_down, g.device_up),
+        device_bytes=msgspec.structs.replace(device, low=low),
         capacity_bytes=None if s.gpu is None else s.gpu.memory_bytes,
         components=p.components,
         peak_phase=p.phase,
         host_bytes=host_bytes(s, r.state),
         disk_bytes=disk_bytes(s, r.state),
-        phases={**p.phases, "least": least(s.sharding == "fsdp1", p.allocated)},
+        phases=p.phases,
         basis=g.basis,
     )
 

@@ -92,26 +92,29 @@ def meters(
     device = reserved + context + st.paged
     if room is not None and device > room:
         if allocated + context > room:
-            return allocated * (1 + cache.rounding), allocated * (1 + cache.rounding) + context, context
+            over = allocated * (1 + cache.rounding)
+            return over, max(over + context, least(s, allocated)), context
         device = (allocated + GIB + room) / 2 if allocated + GIB < room else room
-        reserved = max(allocated, min(reserved, device - context / 2))
+        reserved = min(reserved, device - context / 2)
+    reserved = max(reserved, allocated)
+    device = max(device, reserved, least(s, allocated))
     return reserved, device, context
 
 
-def least(fsdp1: bool, live: float) -> float:
-    """Bytes that the allocator cannot give back. Shards are gathered and freed all the time on several streams: no
-    published FSDP1 run held less than 1.17 times what was live."""
-    return live * (1.15 if fsdp1 else 1.0)
+def least(s: Setup, live: float) -> float:
+    """Bytes of the card that the run cannot do without. FSDP1 gathers and frees its shards all the time on several
+    streams: no published run of it took less of its card than 1.17 times what was live."""
+    return live * (1.17 if s.sharding == "fsdp1" else 1.0)
 
 
 def verdict(room: int, memory: Memory) -> Fits:
-    lowest = memory.phases.get("least", memory.allocated_bytes.value or 0.0)
-    return verdict_of(room, lowest, memory.device_bytes.high or 0.0, memory.components.get("context", 0.0))
+    live = (memory.allocated_bytes.value or 0.0) + memory.components.get("context", 0.0)
+    return verdict_of(room, max(live, memory.device_bytes.low or 0.0), memory.device_bytes.high or 0.0)
 
 
-def verdict_of(room: float, lowest: float, highest: float, context: float) -> Fits:
-    """`no`: what must be there, with the driver's own share, is more than the card has (drivers keep about 1 %).
+def verdict_of(room: float, lowest: float, highest: float) -> Fits:
+    """`no`: what must be there is more than the card has (a driver keeps about 1 %, and no run fills the last 1 %).
     `yes`: even the high end of the range is on the card."""
-    if lowest + context > 0.985 * room:
+    if lowest > 0.98 * room:
         return "no"
     return "yes" if highest <= room else "tight"
