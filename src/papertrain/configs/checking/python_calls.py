@@ -41,7 +41,7 @@ def read(text: str, name: str, path: Path | None) -> list[ConfigDocument]:
     except (ValueError, RecursionError, MemoryError) as error:
         raise PapertrainError(f"not readable as Python: {error}", code="not-python", file=name) from None
     starts = _line_starts(text)
-    own = {n.name for n in ast.walk(tree) if isinstance(n, ast.ClassDef)}
+    own = {n.name for n in ast.walk(tree) if isinstance(n, ast.ClassDef)} | _of_others(tree)
     documents = []
     for node in ast.walk(tree):
         if (
@@ -51,6 +51,19 @@ def read(text: str, name: str, path: Path | None) -> list[ConfigDocument]:
         ):
             documents.append(_document(node, called, text, name, path, starts))
     return documents
+
+
+def _of_others(tree: ast.AST) -> set[str]:
+    """Names that a project's own module provides: a `GRPOConfig` of its own has keys of its own."""
+    found = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] not in (
+            "transformers",
+            "trl",
+            "tensorflow",
+        ):
+            found |= {alias.asname or alias.name for alias in node.names}
+    return found
 
 
 def _called(node: ast.Call) -> str:

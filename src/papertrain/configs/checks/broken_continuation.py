@@ -12,6 +12,8 @@ from papertrain.core.findings import Rule
 from papertrain.core.texts import say
 from papertrain.core.values import Source
 
+# `--model | -m)`: a pattern of a case, where a script reads its own options.
+_CASE = re.compile(r"^[ \t]*-[\w-]*(?:=\*)?(?:[ \t]*\|[ \t]*-[\w-]*(?:=\*)?)*[ \t]*\)", re.M)
 _ARRAY = re.compile(r"\w+\+?=\([^)]*\)", re.S)
 
 
@@ -45,6 +47,7 @@ def check(document: ConfigDocument, world: World) -> Iterator[Wrong]:
 def _options_alone(text: str) -> list[int]:
     """Lines on which a command begins with an option. Items of an array, and lines inside quotes, are none."""
     blanked = _ARRAY.sub(lambda m: re.sub(r"[^\n]", " ", m[0]), text)
+    blanked = _CASE.sub(lambda m: " " * len(m[0]), blanked)
     return [words[0].line for words in split(blanked) if re.match(r"--[A-Za-z]", words[0].text) and words[0].line > 1]
 
 

@@ -35,7 +35,7 @@ def check(document: ConfigDocument, world: World) -> Iterator[Wrong]:
                     instead=say("move it above the first command"),
                 )
             name = re.match(r"#SBATCH\s+--([A-Za-z][\w-]*)", bare)
-            if name and name[1] not in OPTIONS:
+            if name and not any(o.startswith(name[1]) for o in OPTIONS):  # sbatch takes what begins like one option
                 near = nearest(name[1], OPTIONS, cutoff=0.7)
                 if near:
                     yield Wrong(

@@ -69,9 +69,11 @@ def check(document: ConfigDocument, world: World) -> Iterator[Wrong]:
 
 def _processes(world: World) -> int | None:
     """The number of processes that an accelerate config or a command among the files states."""
+    # An accelerate file belongs to this run where it is checked beside it, not where a folder holds many.
+    beside = [d for d in world.documents if d.kind == "accelerate"]
+    if len(beside) == 1 and len({d.file for d in world.documents}) <= 3 and (n := beside[0].integer("num_processes")):
+        return n
     for document in world.documents:
-        if document.kind == "accelerate" and (n := document.integer("num_processes")):
-            return n
         for command in document.commands:
             for key in ("num_processes", "nproc_per_node"):
                 if key in command.options and command.options[key][0].isdigit():

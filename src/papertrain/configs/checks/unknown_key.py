@@ -21,6 +21,8 @@ def check(document: ConfigDocument, world: World) -> Iterator[Wrong]:
     table = keys(document, world)
     known = world.framework(document)
     old = ever(document)
+    # A TRL file is also read by scripts that add keys of their own to TRL's.
+    extends = document.kind == "trl" and document.format in ("yaml", "json")
     reader = f"{NAMES.get(document.kind, document.kind)} {known.version}"
     for name, value in document.settings.items():
         if name in table or name in beside(document) or name in old or renamed(document.kind, name):
@@ -30,13 +32,24 @@ def check(document: ConfigDocument, world: World) -> Iterator[Wrong]:
         if document.kind == "llamafactory" and document.role == "evaluate" and name == "split":
             yield _split(document, value, reader)
             continue
-        guess = meant(name, table, document.settings, sure=not document.strict or document.kind == "deepspeed")
+        lax = not document.strict or document.kind == "deepspeed" or extends
+        guess = meant(name, table, document.settings, sure=lax)
+        if extends and guess is None:
+            yield _of_a_script(document, name, reader)
+            continue
         yield _unknown(document, (name,), value, guess, reader, strict=document.strict and document.kind != "deepspeed")
     if document.kind == "deepspeed":
         yield from _sections(document, known.sections, reader)
     if document.kind == "accelerate":
         yield from _nested(document, "fsdp_config", known.sections["fsdp_config"], reader, strict=False)
         yield from _nested(document, "deepspeed_config", known.sections["deepspeed_config"], reader, strict=False)
+
+
+def _of_a_script(document: ConfigDocument, name: str, reader: str) -> Wrong:
+    return Wrong(
+        says=say("`{key}` is not a key of {reader}: `trl {role}` stops at it, unless a script of your own reads it", key=name, reader=reader, role=document.role),
+        at=(name,), instead=say("remove `{key}`, or run it with the script that reads it", key=name), level="warning",
+    )  # fmt: skip
 
 
 def _remark(name: str) -> bool:
