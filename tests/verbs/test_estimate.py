@@ -225,3 +225,20 @@ def test_twenty_thousand_cases_take_about_a_second(tmp_path: Path) -> None:
     report = estimate(cases=file)
     assert len(report.data["cases"]) == 20_000
     assert time.process_time() - start < 1.5
+
+
+def test_speech_is_unknown_and_an_encoder_decoder_is_wide(tmp_path: Path) -> None:
+    speech, text, decoder = asked(
+        tmp_path,
+        {**CASE, "model": "openai/whisper-small"},
+        {**CASE, "model": "google/flan-t5-large", "lora_targets": "all-linear"},
+        CASE,
+    )
+    assert speech["device_bytes"] is None
+    assert "speech" in speech["unknown"]
+
+    def width(case: dict) -> float:
+        e = case["allocated_bytes"]
+        return float((e["high"] - e["low"]) / e["value"])
+
+    assert width(text) > 3 * width(decoder)

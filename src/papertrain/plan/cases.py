@@ -60,6 +60,13 @@ def prepare(row: Mapping[str, Any]) -> Case:
                 why=f"the model {row.get('model')!r} is not on record", ask="a local config.json, or n_params"
             ),
         )
+    if model.kind == "speech":
+        return Case(
+            setup=None,
+            unknown=Unknown(
+                why="no memory model for speech: audio frames are not predicted yet", ask="a text or image model"
+            ),
+        )
     quant = _QUANT.get(str(row.get("base_quantization") or "none").lower())
     if quant is None:
         return Case(
