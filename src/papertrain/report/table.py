@@ -71,7 +71,7 @@ def sheet(
     return Sheet(
         rows=tuple((labels or {}).get(r, r) for r in table.rows), datasets=tuple(c.dataset for c in table.columns),
         metrics=tuple(heading(c, pretty.get(c.metric, c.metric)) for c in table.columns), directions=ways, cells=tuple(rows), notes=tuple(notes),
-        legend=tuple(_legend(table, tests, style, signs, rows, repeats)),
+        legend=tuple(_legend(table, tests, style, signs, rows, repeats, labels or {})),
     )  # fmt: skip
 
 
@@ -139,6 +139,7 @@ def _legend(
     signs: Mapping[tuple[str, int], str],
     rows: Sequence[Sequence[Shown]],
     repeats: str,
+    labels: Mapping[str, str],
 ) -> list[str]:
     flat = [c for row in rows for c in row]
     out = []
@@ -155,7 +156,8 @@ def _legend(
     if signs:
         used = [t for t in tests if t.significant is not None and t.details.get("role") == "primary"]
         names = ", ".join(dict.fromkeys(_test_name(t) for t in used))
-        who = table.ours or table.baseline or "the best of its column"
+        named = table.ours or table.baseline
+        who = labels.get(named, named) if named else "the best of its column"
         family = next((t.details.get("family") for t in used if t.details.get("family")), len(used))
         correction = (
             f", {used[0].adjustment.capitalize()} correction over {family} comparisons"

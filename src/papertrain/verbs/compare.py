@@ -317,7 +317,13 @@ def _missing(found: Comparison, mode: Any) -> Report:
     ]
     rows = found.missing if found.work else gaps
     body = aligned([[m["run"], m["because"], m["command"]] for m in rows], left=3) if rows else ""
-    result = say("{n} cells still to run", n=len(rows)) if rows else say("no cell is missing")
+    result = (
+        say("{n} cells still to run", n=len(rows))
+        if len(rows) > 1
+        else say("one cell still to run")
+        if rows
+        else say("no cell is missing")
+    )
     action = f"papertrain launch {found.work} --missing" if rows and found.work else None
     says = (
         say("a missing cell stays unfilled until its run has left predictions")
