@@ -60,7 +60,7 @@ def ranges(s: Setup, d: Dtypes) -> Ranges:
         basis += (f"{s.model.kind}: counted as one stack of text layers, which it is not",)
     return Ranges(
         allocated_down=0.06 + down, allocated_up=0.07 + up, reserved_down=0.12 + down, reserved_up=0.13 + up,
-        device_down=0.14 + down, device_up=0.18 + up, basis=(f"profile {p.id}: {p.label}",),
+        device_down=0.14 + down, device_up=0.18 + up, basis=basis,
     )  # fmt: skip
 
 
