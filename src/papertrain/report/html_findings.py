@@ -1,0 +1,78 @@
+"""Signals with their levels, and diagnoses with evidence, what was ruled out, and the patch as a coloured diff."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from html import escape
+from typing import Any
+
+from papertrain.core.texts import say
+from papertrain.report.html import table, tag
+
+
+def signals_table(signals: Sequence[Mapping[str, Any]]) -> str:
+    """Known signals of `watch`, the worst first; the unknown ones folded away with how to log them."""
+    order = ("critical", "warning", "normal")
+    known = sorted((s for s in signals if s["level"] in order), key=lambda s: order.index(s["level"]))
+    rows = [(s["name"], tag(s["level"], s["level"]).encode(), s["says"], _where(s)) for s in known]
+    unknown = [(s["name"], s["says"]) for s in signals if s["level"] not in order]
+    folded = (
+        f"<details><summary>{escape(say('{n} signals are not in the log', n=len(unknown)))}</summary>"
+        f"{table((say('signal'), say('how to log it')), unknown)}</details>"
+        if unknown
+        else ""
+    )
+    return table((say("signal"), say("level"), say("says"), say("line")), rows) + folded
+
+
+def _where(s: Mapping[str, Any]) -> str:
+    seen = s.get("evidence") or []
+    return f"{str(seen[0]['file']).rpartition('/')[2]}:{seen[0]['line']}" if seen and seen[0].get("line") else ""
+
+
+def diagnosis_card(d: Mapping[str, Any]) -> str:
+    """One diagnosis, as `diagnose --json` gives it."""
+    kind = "" if d.get("benign") else " critical"
+    head = f"<h4>{escape(str(d['id']))} · {escape(str(d['title']))}</h4><p><code>{escape(str(d['class']))}</code> {escape(say('confidence {c:.0f} %', c=100 * float(d.get('confidence') or 0)))}</p>"
+    cause = f"<p>{escape(str(d.get('cause') or ''))}</p>"
+    lines = "\n".join(f"{e['file']}:{e['line']}: {e['text']}" for e in d.get("evidence", ()))
+    quoted = f'<h4>{escape(say("Evidence"))}</h4><pre tabindex="0">{escape(lines)}</pre>' if lines else ""
+    out = "".join(
+        f"<li><code>{escape(str(r['class']))}</code>: {escape(str(r['because']))}</li>" for r in d.get("ruled_out", ())
+    )
+    ruled = f"<h4>{escape(say('Ruled out'))}</h4><ul>{out}</ul>" if out else ""
+    check = (
+        f"<p><strong>{escape(say('Next check'))}</strong>: {escape(str(d['next_check']))}</p>"
+        if d.get("next_check")
+        else ""
+    )
+    return f'<article class="card{kind}">{head}{cause}{quoted}{ruled}{check}{"".join(map(fix_part, d.get("fixes", ())))}</article>'
+
+
+def fix_part(f: Mapping[str, Any]) -> str:
+    """One proposed change: what it touches, the diff, the proof."""
+    effect = str(f.get("effect") or "")
+    words = say("changes the experiment") if effect == "experiment" else say("changes only the execution")
+    head = f"<h4>{escape(str(f['id']))} · {escape(str(f['title']))} {tag(words, 'warning' if effect == 'experiment' else 'ok')}</h4>"
+    edits = "".join(
+        f"<li><code>{escape(str(e.get('key') or e.get('knob')))}</code>: {escape(_json(e.get('old')))} → <strong>{escape(_json(e.get('new')))}</strong></li>"
+        for e in f.get("edits", ())
+    )
+    commands = "\n".join(map(str, f.get("commands", ())))
+    proof = f"<p><strong>{escape(say('Proof'))}</strong>: {escape(str(f['proof']))}</p>" if f.get("proof") else ""
+    patch = diff(str(f["patch"])) if f.get("patch") else ""
+    return head + (f"<ul>{edits}</ul>" if edits and not patch else "") + patch + (f'<pre tabindex="0">{escape(commands)}</pre>' if commands else "") + proof  # fmt: skip
+
+
+def _json(value: Any) -> str:
+    return "–" if value is None else str(value)
+
+
+def diff(text: str) -> str:
+    """A unified diff with its lines coloured; the signs stay, so that it can be copied and read without colour."""
+
+    def one(line: str) -> str:
+        kind = "file" if line.startswith(("+++", "---")) else "add" if line.startswith("+") else "del" if line.startswith("-") else "hunk" if line.startswith("@@") else ""  # fmt: skip
+        return f"<span{f' class={kind}' if kind else ''}>{escape(line) or ' '}</span>"
+
+    return f'<pre class="diff" tabindex="0" role="group" aria-label="{escape(say("patch"))}">{"".join(map(one, text.splitlines()))}</pre>'

@@ -1,0 +1,229 @@
+"""The parts of the report page, made from a workspace. The live page shows the same parts."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from html import escape
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from papertrain.core.errors import PapertrainError
+from papertrain.core.files import only_reading, read_text
+from papertrain.core.texts import say
+from papertrain.core.workspace import Workspace
+from papertrain.report.html import Section, picture, table, tag
+from papertrain.report.html_curves import Mark, Series, curve
+from papertrain.report.html_findings import diagnosis_card, diff, signals_table
+
+PICTURE_LIMIT = 4 * 2**20
+EARLIER = 12
+OTHER_CURVES = (
+    "learning_rate",
+    "grad_norm",
+    "token_accuracy",
+    "reward",
+    "reward_margin",
+    "kl",
+    "entropy",
+    "throughput",
+)
+
+
+def sections(space: Workspace) -> list[Section]:
+    """Every part that has something to show, in the order of the method."""
+    parts = [(say("Where it stands"), status_part(space))]
+    parts += [(say("Plan: {name}", name=n), plan_part(space, n)) for n in space.methods()]
+    parts += [
+        (say("Run: {id}", id=r.id), html)
+        for r in space.grid()
+        if (html := run_part(space.run_path(r.id), r.state, r.because))
+    ]
+    if earlier := earlier_part(space):
+        parts.append((say("Earlier attempts"), earlier))
+    if results := results_part(space):
+        parts.append((say("Results"), results))
+    if figures := figures_part(space):
+        parts.append((say("Figures"), figures))
+    if evidence := evidence_part(space):
+        parts.append((say("Evidence"), evidence))
+    parts.append((say("Done when"), checklist_part(space)))
+    return parts
+
+
+def status_part(space: Workspace) -> str:
+    from papertrain.evidence.checklist import steps
+
+    found = steps(space)
+    rows = [(s.step, s.name, tag(s.state, s.state).encode(), s.because, _command(s.next)) for s in found]
+    grid = [(r.id, tag(r.state, r.state).encode(), r.because) for r in space.grid()]
+    heads = ("", say("step"), say("state"), say("because"), say("next"))
+    return table(heads, rows) + table((say("run"), say("state"), say("because")), grid)
+
+
+def _command(text: str) -> bytes:
+    return f"<code>{escape(text)}</code>".encode() if text else b""
+
+
+def plan_part(space: Workspace, name: str) -> str:
+    from papertrain.core.gate import confirmation
+    from papertrain.report.html_plan import plan_section
+
+    try:
+        known = confirmation(space, name)
+        return plan_section(space.plan(name), state=f"confirmed {known.at[:10]}" if known else "unconfirmed")
+    except PapertrainError as error:
+        return wrong(error)
+
+
+def wrong(error: PapertrainError) -> str:
+    return f'<p class="error">{escape(error.one_line())}</p>'
+
+
+def run_part(path: Path, state: str = "", because: str = "") -> str:
+    """Level, curves with their onsets, signals, telemetry, what was diagnosed, and the patches with their proof."""
+    if not path.is_dir():
+        return ""
+    head = f"<p>{tag(state, state)} {escape(because)}</p>" if state else ""
+    return head + watched_part(path) + debug_part(path)
+
+
+def watched_part(path: Path) -> str:
+    """What `watch` says about a run, with its curves."""
+    from papertrain import verbs
+
+    try:
+        with only_reading():
+            watched = verbs.load("watch")([path])
+    except PapertrainError as error:
+        return wrong(error)
+    signals = watched.data["signals"]
+    said = f"<p>{tag(watched.data['level'], watched.data['level'])} {escape(watched.result)}</p><p>{escape(watched.explanation)}</p>"
+    return said + f'<div class="curves">{"".join(curve_parts(path, signals))}</div>' + signals_table(signals)
+
+
+def curve_parts(path: Path, signals: Sequence[dict[str, Any]]) -> list[str]:
+    """Loss first (training and evaluation in one frame), then every other signal that the log holds."""
+    from papertrain.monitor.curves import series
+
+    try:
+        lines = series(path)
+    except PapertrainError:
+        return []
+    marks = marks_of(signals)
+    loss: list[Series] = [(n, *lines[n]) for n in ("train_loss", "eval_loss") if n in lines]
+    parts = [curve("loss", loss, [*marks.get("train_loss", ()), *marks.get("eval_loss", ())])] if loss else []
+    return parts + [curve(n, [(n, *lines[n])], marks.get(n, ())) for n in OTHER_CURVES if n in lines]
+
+
+def marks_of(signals: Sequence[dict[str, Any]]) -> dict[str, list[Mark]]:
+    """Where a level other than normal set in, by signal."""
+    found: dict[str, list[Mark]] = {}
+    for s in signals:
+        if s["level"] in ("warning", "critical") and s.get("since_step") is not None:
+            found.setdefault(s["name"], []).append(Mark(step=s["since_step"], level=s["level"], says=s["says"]))
+    return found
+
+
+def debug_part(path: Path) -> str:
+    """The run's debug folder: diagnoses, notes on what was changed and proved, patches."""
+    parts = []
+    for note in _numbered(path / "debug", "*.json"):
+        try:
+            stored = json.loads(read_text(note, limit=2**22))
+            parts += [diagnosis_card(d) for d in stored.get("diagnoses", ())[:3]]
+        except (PapertrainError, ValueError, KeyError, TypeError, AttributeError):
+            continue
+    for note in _numbered(path / "debug", "*.md"):
+        parts.append(
+            f"<details open><summary>{escape(say('Debug note {n}', n=note.stem))}</summary>{_file(note)}</details>"
+        )
+    for patch in _numbered(path / "debug", "*.patch"):
+        parts.append(f"<h4>{escape(say('Patch {n}', n=patch.stem))}</h4>{_file(patch, diff)}")
+    return "".join(parts)
+
+
+def _numbered(folder: Path, pattern: str) -> list[Path]:
+    if not folder.is_dir():
+        return []
+    return sorted(folder.glob(pattern), key=lambda p: (len(p.stem), p.stem))[:20]
+
+
+def _file(path: Path, show: Callable[[str], str] = lambda t: f'<pre tabindex="0">{escape(t)}</pre>') -> str:
+    try:
+        return show(read_text(path, limit=2**20))
+    except PapertrainError as error:
+        return wrong(error)
+
+
+def earlier_part(space: Workspace) -> str:
+    """Attempts that were set aside when a run was started again: what failed, what was found, what was changed."""
+    folder = space.root / "runs" / "earlier"
+    if not folder.is_dir():
+        return ""
+    parts = []
+    for path in sorted(p for p in folder.iterdir() if p.is_dir() and p.name.count(".") >= 3)[:EARLIER]:
+        parts.append(f"<h3>{escape(path.name)}</h3>{watched_part(path)}{debug_part(path)}")
+    return "".join(parts)
+
+
+def results_part(space: Workspace, link: Callable[[str], str] = lambda id: f"#{id}") -> str:
+    """The table that `compare` makes of the study, with its tests."""
+    from papertrain import verbs
+    from papertrain.core.evidence import read_evidence
+    from papertrain.core.results import ResultTable, Test
+    from papertrain.report.html_results import results_table, tests_table
+    from papertrain.report.table import sheet
+    from papertrain.results.names import pretty
+
+    try:
+        with only_reading():
+            found = verbs.load("compare")([space.root], dry_run=True)
+        made = msgspec.convert(found.data["table"], ResultTable)
+        tests = [msgspec.convert(t, Test) for t in found.data["tests"]]
+    except PapertrainError as error:
+        return wrong(error) if read_evidence(space.root) else ""
+    except (msgspec.ValidationError, KeyError):
+        return ""
+    if not made.columns:
+        return ""
+    known = {e.id for e in read_evidence(space.root)}
+    labels = {m.name: m.label for m in space.study.methods if m.label}
+    names = {c.metric: pretty(c.metric).replace("$R^2$", "R²") for c in made.columns}
+    shown = sheet(made, tests, names, labels=labels)
+    shown = msgspec.structs.replace(shown, cells=tuple(tuple(c if c.evidence in known else msgspec.structs.replace(c, evidence="") for c in row) for row in shown.cells))  # fmt: skip
+    columns = [f"{c.dataset} {names[c.metric]}" for c in made.columns]
+    first = found.result.splitlines()[0] if found.result else ""
+    said = f'<p>{escape(first)}</p><p class="soft">{escape(found.explanation)}</p>'
+    return said + results_table(shown, say("Main results"), link) + tests_table(tests, columns)
+
+
+def figures_part(space: Workspace) -> str:
+    """The figures as they were written, with the data they were drawn from named."""
+    parts = []
+    for file in sorted((space.root / "figures").glob("*.png"))[:20]:
+        if file.is_file() and file.stat().st_size < PICTURE_LIMIT:
+            drawn = f"figures/{file.stem}.csv"
+            from_ = say(", drawn from {file}", file=drawn) if (space.root / drawn).is_file() else ""
+            parts.append(picture(file.read_bytes(), f"figures/{file.name}{from_}"))
+    return "".join(parts)
+
+
+def evidence_part(space: Workspace) -> str:
+    from papertrain.core.evidence import read_evidence, stale, superseded
+    from papertrain.report.html_results import evidence_table
+
+    entries = read_evidence(space.root)
+    return evidence_table(entries, stale(space.root, entries), superseded(entries)) if entries else ""
+
+
+def checklist_part(space: Workspace) -> str:
+    from papertrain.evidence.checklist import done_when
+
+    items = "".join(
+        f'<li class="{"met" if c.met else "open"}">{escape(c.text)} <span class="soft">– {escape(c.because)}</span></li>'
+        for c in done_when(space)
+    )
+    return f'<ul class="check">{items}</ul>'
