@@ -95,7 +95,7 @@ def curve(name: str, raw: str, file: str, column: Column) -> Curve:
     c.values = [column.values[i] for i in order]
     c.lines = [column.lines[i] for i in order]
     c.epochs = [column.epochs[i] for i in order]
-    c.times = [column.times[i] for i in order]
+    c.times = [t if -1e12 < (t := column.times[i]) < 1e12 else nan for i in order]
     return c
 
 

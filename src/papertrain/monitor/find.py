@@ -243,7 +243,7 @@ def read_text(text: str, name: str = "<text>") -> Table:
     table = Table(name, found.id)
     parse = found.start(table)
     for number, line in enumerate(text.splitlines(), 1):
-        if line:
+        if line and len(line) <= found.longest:
             parse(line, number)  # type: ignore[call-arg, arg-type]
     table.finish()
     return table

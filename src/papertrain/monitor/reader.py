@@ -27,6 +27,7 @@ class Reader(Value, frozen=True, kw_only=True):
     start: a fresh parser that fills the table. For `lines` it is called with every line and its number; for `bytes`
     with what is new and whether the file ends there, and says how much it has used; for `whole` with the path.
     needles: every line that matters holds one of these; the others are then not even decoded.
+    longest: a longer line is passed over: patterns must never have much to search in.
     """
 
     id: str
@@ -36,6 +37,7 @@ class Reader(Value, frozen=True, kw_only=True):
     what: str = ""
     telemetry: bool = False
     needles: tuple[bytes, ...] = ()
+    longest: int = 16_384
 
 
 class Feed(Protocol):
@@ -131,12 +133,21 @@ class LineFeed:
             self.rest, self.overlong = b"", True
         self.lines(body)
 
+    def take_line(self, piece: str, number: int) -> None:
+        if len(piece) > self.reader.longest:
+            self.table.skip(number, f"line longer than {self.reader.longest:,} characters")
+            return
+        try:
+            self.parse(piece, number)
+        except (ValueError, OverflowError, ArithmeticError):
+            self.table.skip(number, "a number that no run has")
+
     def lines(self, body: bytes) -> None:
         if self.needle is not None:
             self.sparse(body)
             return
         text = body.decode("utf-8-sig" if self.number == 0 else "utf-8", "replace")
-        parse, number = self.parse, self.number
+        parse, number = self.take_line, self.number
         if text.endswith("\n"):
             text = text[:-1]
         for line in text.split("\n"):
@@ -152,7 +163,7 @@ class LineFeed:
     def sparse(self, body: bytes) -> None:
         """Only the lines with a needle in them."""
         assert self.needle is not None
-        parse, counted, done = self.parse, 0, -1
+        parse, counted, done = self.take_line, 0, -1
         number = self.number
         for hit in self.needle.finditer(body):
             if hit.start() < done:

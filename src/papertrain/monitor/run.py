@@ -77,8 +77,12 @@ def watched(path: Path) -> list[Watched]:
 def judge(run: History) -> Examination:
     """All rules on one run."""
     verdicts: list[Verdict] = []
+    broken = []
     for rule in all_rules().values():
-        verdicts += rule.check(run)
+        try:
+            verdicts += rule.check(run)
+        except Exception as error:  # a night's watch must not end with one rule's fault
+            broken.append(f"a fault of ours: rule {rule.id} broke off with {type(error).__name__}")
     rows = states(
         run, [v for v in verdicts if v.level != "normal"], {v.signal: v.says for v in verdicts if v.level == "normal"}
     )
@@ -90,7 +94,7 @@ def judge(run: History) -> Examination:
         verdicts=tuple(v for v in verdicts if v.level != "normal"), steps=len(loss) if loss is not None else points,
         last_step=run.last_step, total_steps=run.total_steps, format=metrics[0].reader if metrics else "", files=tuple(run.files),
         skipped_lines=sum(t.skipped_lines for t in run.tables),
-        skipped=tuple(f"{s.file}:{s.line}: {s.why}" for t in run.tables for s in t.skipped)[:5], task=run.task, ended=run.ended, notes=tuple(notes(run)),
+        skipped=tuple(f"{s.file}:{s.line}: {s.why}" for t in run.tables for s in t.skipped)[:5], task=run.task, ended=run.ended, notes=(*notes(run), *broken),
     )  # fmt: skip
 
 

@@ -9,6 +9,7 @@ from math import nan
 from papertrain.core.findings import Skipped
 
 NO_STEP = -1
+LARGEST_STEP = 1 << 53
 MAX_COLUMNS = 4096
 MAX_POINTS = 1 << 18
 """Points kept per column. Beyond it two neighbours become their mean, so that memory stays constant on any file."""
@@ -104,6 +105,12 @@ class Table:
         """One record of the file."""
         self.rows += 1
         columns = self.columns
+        if not 0 <= step < LARGEST_STEP:
+            step = NO_STEP
+        if not -1e9 < epoch < 1e9:
+            epoch = nan
+        if not -1e12 < time < 1e12:
+            time = nan
         for name, value in values:
             column = columns.get(name)
             if column is None:

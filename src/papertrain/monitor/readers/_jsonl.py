@@ -19,7 +19,7 @@ METRIC = re.compile(r"loss|acc|reward|perplexity|grad_norm|(^|[_/])(lr|f1|ppl|kl
 def sample(head: bytes) -> list[dict[str, Any]]:
     """The objects among the first lines."""
     found = []
-    for line in head_lines(head, 60):
+    for line in head_lines(head, 60, 1 << 20):
         if line.lstrip()[:1] == "{":
             try:
                 row = json.loads(line)

@@ -9,7 +9,7 @@ from typing import Any
 
 from papertrain.monitor.table import NO_STEP
 
-NUMBER = r"[-+]?(?:\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+\.?\d*(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?|[nN][aA][nN](?![a-zA-Z])|[iI][nN][fF](?:inity)?(?![a-zA-Z]))"
+NUMBER = r"[-+]?(?:\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d*)?(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?|[nN][aA][nN](?![a-zA-Z])|[iI][nN][fF](?:inity)?(?![a-zA-Z]))"
 """A number as programs print it; `nanz` and `nanms` are no numbers."""
 
 ODD = {
@@ -80,10 +80,10 @@ def as_step(value: float) -> int:
     return int(value) if 0 <= value < 1e15 else NO_STEP
 
 
-def head_lines(head: bytes, limit: int = 4000) -> list[str]:
-    """Lines of the sample that a reader is offered; carriage returns end a line."""
+def head_lines(head: bytes, limit: int = 4000, longest: int = 8000) -> list[str]:
+    """Lines of the sample that a reader is offered, cut at `longest`; carriage returns end a line."""
     encoding = "utf-16" if head[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8"
-    return re.split(r"[\r\n]+", head.decode(encoding, "replace"))[:limit]
+    return [line[:longest] for line in re.split(r"[\r\n]+", head.decode(encoding, "replace"))[:limit]]
 
 
 def confidence(hits: int, best: float = 0.95) -> float:

@@ -9,7 +9,7 @@ from papertrain.monitor.reader import LineParser, Reader
 from papertrain.monitor.readers._text import NUMBER, as_step, confidence, head_lines, number, pick
 from papertrain.monitor.table import Table
 
-ROW = re.compile(rf"^\|\s+([A-Za-z][\w/ ().-]*?)\s*\|\s*({NUMBER})\s*\|\s*$")
+ROW = re.compile(rf"^\|\s+([A-Za-z][\w/ ().-]{{0,60}}?)\s*\|\s*({NUMBER})\s*\|\s*$")
 GROUP = re.compile(r"^\| ([a-z]+)/\s*\|\s*\|\s*$")
 RULE = re.compile(r"^-{8,}\s*$")
 STEPS = (

@@ -86,4 +86,4 @@ def start(table: Table) -> LineParser:
     return parse
 
 
-READER = Reader(id="csv", sniff=sniff, start=start, what="CSV")
+READER = Reader(id="csv", sniff=sniff, start=start, longest=1 << 20, what="CSV")

@@ -19,7 +19,9 @@ TIMER = re.compile(
     r"global_step=(\d+), RunningAvgSamplesPerSec=([\d.naif]+), CurrSamplesPerSec=([\d.naif]+)(?:, MemAllocated=([\d.]+)GB, MaxMemAllocated=([\d.]+)GB)?"
 )
 CHAT = re.compile(r"epoch: (\d+)\s*\|\s*step: (\d+)\s*\|(.*)")
-PAIR = re.compile(rf"([\w ]*(?:loss|ppl|perplexity|reward score|scores[^:,]*|acc[^:,]*))\s*:\s*({NUMBER})")
+PAIR = re.compile(
+    rf"([\w ]{{0,40}}(?:loss|ppl|perplexity|reward score|scores[^:,]{{0,60}}|acc[^:,]{{0,60}}))\s*:\s*({NUMBER})"
+)
 EPOCH = re.compile(r"Epoch (\d+)/(\d+)")
 GRAD_OVERFLOW = re.compile(
     r"Grad overflow on iteration|Overflow detected\. Skipping step|Reducing dynamic loss scale from"

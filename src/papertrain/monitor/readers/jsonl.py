@@ -38,4 +38,4 @@ def start(table: Table) -> LineParser:
     return _jsonl.start(table, note)
 
 
-READER = Reader(id="jsonl", sniff=sniff, start=start, what="JSON lines")
+READER = Reader(id="jsonl", sniff=sniff, start=start, longest=1 << 20, what="JSON lines")

@@ -10,8 +10,8 @@ from papertrain.monitor.readers._text import NUMBER, confidence, head_lines, num
 from papertrain.monitor.table import Table
 
 EPOCH = re.compile(r"^Epoch (\d+)/(\d+)\s*$")
-BAR = re.compile(r"^\s*(\d+)/(\d+)\s.*?- ([\w ]+: .*)$")
-PAIR = re.compile(rf"([A-Za-z]\w*): ({NUMBER})(?=\s|$)")
+BAR = re.compile(r"^\s*(\d+)/(\d+)\s.*?- ([\w ]{1,40}: .*)$")
+PAIR = re.compile(rf"([A-Za-z]\w{{0,60}}): ({NUMBER})(?=\s|$)")
 
 
 def sniff(head: bytes, path: Path) -> float:

@@ -41,4 +41,4 @@ def duration(text: Any) -> float | None:
     return 86400.0 * int(m[1] or 0) + 3600 * int(m[2]) + 60 * int(m[3]) + int(m[4]) if m else None
 
 
-READER = Reader(id="llamafactory", sniff=sniff, start=start, what="LLaMA-Factory trainer_log.jsonl")
+READER = Reader(id="llamafactory", sniff=sniff, start=start, longest=1 << 20, what="LLaMA-Factory trainer_log.jsonl")

@@ -10,7 +10,7 @@ from papertrain.monitor.readers._text import NUMBER, confidence, head_lines, num
 from papertrain.monitor.table import Table
 
 MAIN = re.compile(r"^s:(\d+) ((?:trl|tel|eval):.*)$")
-PAIR = re.compile(rf"(\w+):({NUMBER})")
+PAIR = re.compile(rf"(\w{{1,20}}):({NUMBER})")
 OUT = re.compile(
     rf"^step\s+(\d+)/(\d+) \| loss ({NUMBER})[^|]*\|\s*norm ({NUMBER})[^|]*\|\s*lr ({NUMBER})(?:[^|]*\|\s*({NUMBER}) ms)?(?:.*?\|\s*({NUMBER}) tok/s)?"
 )

@@ -10,7 +10,7 @@ from papertrain.monitor.readers._text import NUMBER, confidence, head_lines, num
 from papertrain.monitor.table import Table
 
 ROW = re.compile(r"^[Ss]tep (\d+)(?:/(\d+))?(?: \([\d.]+%\))? \| (.*:.*)$")
-PAIR = re.compile(rf"([\w/() .-]+?):\s*({NUMBER})(ms|m|%)?\s*(?:\||,|$)")
+PAIR = re.compile(rf"([\w/() .-]{{1,40}}?):\s*({NUMBER})(ms|m|%)?\s*(?:\||,|$)")
 NAMES = {"dt": "step time ms", "tok/sec": "tokens per second", "lrm": "lr multiplier"}
 
 

@@ -14,7 +14,7 @@ from papertrain.monitor.readers._text import head_lines, number
 from papertrain.monitor.table import Table
 
 WATCH = re.compile(r"^\s*NpuID\(Idx\)\s+ChipId\(Idx\)\s+(.*)$")
-COLUMN = re.compile(r"[A-Za-z][\w ]*?\([^)]*\)")
+COLUMN = re.compile(r"[A-Za-z][\w ]{0,30}?\([^)]{0,10}\)")
 NAMES = {
     "pwr(w)": "power.draw",
     "ai core(%)": "utilization.gpu",

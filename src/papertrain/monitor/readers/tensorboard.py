@@ -14,7 +14,7 @@ from struct import Struct, error, unpack_from
 from papertrain.monitor.reader import ByteParser, Reader
 from papertrain.monitor.readers._crc import masked_crc32c
 from papertrain.monitor.readers._proto import fields, varint
-from papertrain.monitor.table import MAX_COLUMNS, MAX_POINTS, Column, Table
+from papertrain.monitor.table import LARGEST_STEP, MAX_COLUMNS, MAX_POINTS, Column, Table
 
 LENGTH = Struct("<QI")
 LARGEST = 1 << 26
@@ -68,6 +68,8 @@ def start(table: Table) -> ByteParser:
                         step = b
                     else:
                         step, p = varint(data, p - 1)
+                        if step >= LARGEST_STEP:
+                            step = 0
                 column = known.get(data[p : stop - 4])
                 if column is not None:
                     column.steps.append(step)
@@ -117,7 +119,7 @@ def slow(table: Table, event: bytes, count: int, known: dict[bytes, Column], suf
             if number == 1 and isinstance(value, bytes):
                 time = unpack_from("<d", value)[0]
             elif number == 2 and isinstance(value, int):
-                step = value if value < 1 << 62 else 0
+                step = value if value < LARGEST_STEP else 0
             elif number == 5 and isinstance(value, bytes):
                 summary.append(value)
         values = [v for s in summary for n, v in fields(s) if n == 1 and isinstance(v, bytes)]

@@ -11,7 +11,7 @@ from papertrain.monitor.table import Table
 
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 ROW = re.compile(r"(validate )?step:\s*(\d+)\s+(loss:.*)")
-PAIR = re.compile(rf"([\w ]+?):\s*({NUMBER})(GiB|MiB|%)?(?:\(({NUMBER})%\))?")
+PAIR = re.compile(rf"([\w ]{{1,40}}?):\s*({NUMBER})(GiB|MiB|%)?(?:\(({NUMBER})%\))?")
 
 
 def sniff(head: bytes, path: Path) -> float:

@@ -10,7 +10,7 @@ from papertrain.monitor.readers._text import NUMBER, confidence, head_lines, num
 from papertrain.monitor.table import Table
 
 ROW = re.compile(r"^Step (\d+) \| (\S.*)$")
-PAIR = re.compile(rf"([\w/.-]+):({NUMBER})(?=\s|$)")
+PAIR = re.compile(rf"([\w/.-]{{1,80}}):({NUMBER})(?=\s|$)")
 
 
 def sniff(head: bytes, path: Path) -> float:

@@ -40,7 +40,7 @@ def start(table: Table) -> Callable[[Path], None]:
                 take(table, number, step, stamp, text)
             names = connection.execute("SELECT COUNT(DISTINCT run_name) FROM metrics").fetchone()
             table.facts["runs"] = float(names[0])
-        except sqlite3.Error as error:
+        except (sqlite3.Error, UnicodeDecodeError) as error:
             table.skip(0, f"the database is damaged: {type(error).__name__}")
         finally:
             connection.close()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 from math import isfinite
 
 from papertrain.core.findings import Rule
@@ -32,10 +33,12 @@ def check(run: History) -> Iterator[Verdict]:
 def printed(run: History, c: Curve, odd: list[int]) -> Verdict:
     """Non-finite values that stand in the log, or a field that is left out."""
     n = len(c)
-    lasting = n - odd[0] == len(odd) or len(odd) >= 3 or odd[-1] == n - 1
+    pairs = [i for i, j in pairwise(odd) if j == i + 1]
+    many = len(odd) >= 3 and (bool(pairs) or len(odd) > 0.01 * n)
+    lasting = n - odd[0] == len(odd) or many or odd[-1] == n - 1
     first = odd[0]
     if lasting:
-        first = next(i for i in odd if i + 1 == n or not isfinite(c.values[i + 1]) or len(odd) < 3)
+        first = pairs[0] if pairs else odd[0] if many else odd[-1]
     value = show(c.values[first])
     step = c.steps[first]
     if run.facts.get("missing_loss_line") is not None and value == "nan":
@@ -89,7 +92,7 @@ RULE = Rule(
     name="loss-not-finite",
     level="critical",
     check=check,
-    what="The training loss became NaN or infinite, as printed or as hidden by the program. Critical: three such rows in all, "
+    what="The training loss became NaN or infinite, as printed or as hidden by the program. Critical: three such rows (two of them in a row, or 1 % of all), "
     "or the last one, or 0.0 printed beside a non-finite gradient norm. Warning: one or two rows, finite again afterwards.",
     why="Every later step trains on garbage, and so does every checkpoint saved after it.",
     known_problems="The Hugging Face Trainer replaces a NaN loss by its running mean, so that a wholly NaN window prints 0.0; "
