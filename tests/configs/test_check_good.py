@@ -130,6 +130,7 @@ SCRIPTS = {
     "options.slurm": "#!/bin/bash\n#SBATCH --nodes=1\n#SBATCH --err=%x.err\nwhile [[ $# -gt 0 ]]; do\n  case $1 in\n    --model)\n      MODEL=$2; shift 2 ;;\n    --task | -t)\n      TASK=$2; shift 2 ;;\n  esac\ndone\nsrun python train.py\n",
     "own_config.py": "from mine.configs import GRPOConfig\n\nargs = GRPOConfig(output_dir='o', system_prompt='x', benchmarks=['a'])\n",
     "extended.yaml": "model_name_or_path: m\ndataset_name: d\nnum_generations: 8\nmax_completion_length: 256\nsystem_prompt: x\ndataset_prompt_column: problem\noutput_dir: o\n",
+    "more.sh": "MORE='--zero_stage 2'\ndeepspeed main.py --seed 1234 ${MORE} --per_device_train_batch_size 4 --gradient_accumulation_steps 2 --save_steps 0\n",
     "array.sh": "ARGS=(\n  --model m\n  --lr 1e-4\n)\nMORE=\"\n  --bf16 true\n  --seed 1\n\"\ntorchrun --nproc_per_node 2 t.py \"${ARGS[@]}\" $MORE\n",
     "trl.sh": "trl sft --model_name_or_path Qwen/Qwen2.5-0.5B --dataset_name trl-lib/Capybara --output_dir out --learning_rate 2e-5 --bf16 true\n",
     "torchrun.sh": "torchrun --nproc_per_node=4 --master_port=29511 train.py --per_device_train_batch_size 4 --gradient_accumulation_steps 2 --bf16 True --deepspeed ds.json\n",

@@ -318,7 +318,8 @@ def _arguments(words: list[Word], variables: dict[str, tuple[str, int]]) -> tupl
                 and at + 1 < len(words)
                 and not re.match(r"--[A-Za-z]|\$[@*]|\$\{@|\$\{\w+\[", words[at + 1].text)
             ):
-                if _ASSIGN.fullmatch(words[at + 1].text) and following:
+                # `--seed 1 $MORE`: a variable after the value holds options of its own.
+                if following and (_ASSIGN.fullmatch(words[at + 1].text) or words[at + 1].text.startswith("$")):
                     break
                 following.append(words[at + 1])
                 at += 1

@@ -34,10 +34,15 @@ def _autos(document: ConfigDocument) -> Iterator[tuple[str, ...]]:
 
 def _plain(document: ConfigDocument, world: World) -> bool:
     """Whether a script or command of this check hands the file to DeepSpeed itself."""
+    own = document.file.replace("\\", "/").rpartition("/")[2]
     for other in world.documents:
-        if other.format == "python" and "deepspeed.initialize(" in other.text:
+        if other.format == "python" and "deepspeed.initialize(" in other.text and own in other.text:
             return True
-        if any(a.name in ("deepspeed_config", "deepspeed-config") for c in other.commands for a in c.arguments):
+        if any(
+            a.name in ("deepspeed_config", "deepspeed-config") and str(a.value).rpartition("/")[2] == own
+            for c in other.commands
+            for a in c.arguments
+        ):
             return True
     numbers = [v for v in document.settings.values() if v == "auto"]
     fixed = any(isinstance(document.settings.get(k), int) for k in BATCH)

@@ -17,8 +17,8 @@ RANGES: dict[str, str] = {
     "lora_rank": ONE_OR_MORE, "lora_alpha": POSITIVE, "cutoff_len": ONE_OR_MORE, "per_device_train_batch_size": ONE_OR_MORE,
     "per_device_eval_batch_size": ONE_OR_MORE, "gradient_accumulation_steps": ONE_OR_MORE, "learning_rate": NOT_NEGATIVE, "weight_decay": NOT_NEGATIVE,
     "max_grad_norm": NOT_NEGATIVE, "warmup_steps": NOT_NEGATIVE, "warmup_ratio": SHARE, "lora_dropout": BELOW_ONE, "adam_beta1": BELOW_ONE,
-    "adam_beta2": BELOW_ONE, "adam_epsilon": NOT_NEGATIVE, "label_smoothing_factor": BELOW_ONE, "num_train_epochs": POSITIVE, "save_steps": POSITIVE,
-    "eval_steps": POSITIVE, "max_samples": ONE_OR_MORE, "preprocessing_batch_size": ONE_OR_MORE, "max_new_tokens": ONE_OR_MORE,
+    "adam_beta2": BELOW_ONE, "adam_epsilon": NOT_NEGATIVE, "label_smoothing_factor": BELOW_ONE, "num_train_epochs": POSITIVE, "save_steps": NOT_NEGATIVE,
+    "eval_steps": NOT_NEGATIVE, "max_samples": ONE_OR_MORE, "preprocessing_batch_size": ONE_OR_MORE, "max_new_tokens": ONE_OR_MORE,
     "save_total_limit": ONE_OR_MORE, "dataloader_num_workers": NOT_NEGATIVE, "preprocessing_num_workers": ONE_OR_MORE, "val_size": NOT_NEGATIVE,
     "max_length": ONE_OR_MORE, "num_generations": ONE_OR_MORE, "max_completion_length": ONE_OR_MORE, "temperature": NOT_NEGATIVE, "top_p": SHARE,
     "early_stopping_steps": ONE_OR_MORE, "early_stopping_patience": ONE_OR_MORE, "neftune_noise_alpha": NOT_NEGATIVE, "seed": NOT_NEGATIVE,
@@ -51,7 +51,8 @@ def check(document: ConfigDocument, world: World) -> Iterator[Wrong]:
             or (name == "max_length" and document.kind == "llamafactory")
         ):
             continue
-        if name == "num_train_epochs" and (document.number("max_steps") or 0) > 0:
+        # A script that only evaluates is given 0 epochs; 0 steps to save or evaluate means never.
+        if name == "num_train_epochs" and ((document.number("max_steps") or 0) > 0 or document.role == "script"):
             continue
         if name == "val_size" and value > 1 and value != int(value):
             continue
