@@ -418,3 +418,14 @@ def test_a_finding_can_be_silenced_with_its_reason(tmp_path: Path) -> None:
         for h in check(tmp_path, {"t.yaml": HEAD + "lora_rank: 0  # papertrain: ignore[TR305]\n"})
         if h.finding.rule == "TR207"
     ]
+
+
+def test_auto_is_an_error_where_a_script_hands_the_file_to_deepspeed_itself(tmp_path: Path) -> None:
+    text = '{"train_micro_batch_size_per_gpu": "auto", "bf16": {"enabled": "auto"}, "zero_optimization": {"stage": 2}}'
+    alone = check(tmp_path, {"ds.json": text})
+    assert [h for h in alone if h.finding.rule == "TR214"] == []
+    found = check(tmp_path, {"ds.json": text, "run.sh": "deepspeed train.py --deepspeed_config ds.json\n"})
+    assert [(h.finding.level, h.finding.line) for h in found if h.finding.rule == "TR214"] == [
+        ("error", 1),
+        ("warning", 1),
+    ]

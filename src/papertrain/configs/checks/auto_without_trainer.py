@@ -14,13 +14,14 @@ BATCH = ("train_batch_size", "train_micro_batch_size_per_gpu", "gradient_accumul
 
 
 def check(document: ConfigDocument, world: World) -> Iterator[Wrong]:
-    if world.trainers_of(document) or not _plain(document, world):
+    sure = _plain(document, world)
+    if world.trainers_of(document) or not (sure or _mixed(document)):
         return
     for path in _autos(document):
         crash = path[0] in BATCH
         yield Wrong(
             says=say("`{key}` is \"auto\", which only the HF Trainer fills: plain DeepSpeed {what}", key=".".join(path), what=say("stops with a TypeError") if crash else say("takes its default in silence")),
-            at=path, instead=say("a number") if crash else say("a value of your own"), level="error" if crash else "warning",
+            at=path, instead=say("a number") if crash else say("a value of your own"), level="error" if crash and sure else "warning",
         )  # fmt: skip
 
 
@@ -44,14 +45,14 @@ def _plain(document: ConfigDocument, world: World) -> bool:
             for a in c.arguments
         ):
             return True
-    numbers = [v for v in document.settings.values() if v == "auto"]
-    fixed = any(isinstance(document.settings.get(k), int) for k in BATCH)
-    # One batch key in numbers and another as "auto": no Trainer's file looks so, and none would pass.
+    return False
+
+
+def _mixed(document: ConfigDocument) -> bool:
+    """A total in numbers and its parts as "auto": the Trainer would fill the parts and refuse the product."""
     return (
-        bool(numbers)
-        and fixed
+        isinstance(document.settings.get("train_batch_size"), int)
         and document.settings.get("train_micro_batch_size_per_gpu") == "auto"
-        and "per_device_train_batch_size" not in document.settings
     )
 
 
