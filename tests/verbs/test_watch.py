@@ -174,3 +174,19 @@ def test_a_workspace_without_a_run_names_the_command_that_makes_one(tmp_path):
     with pytest.raises(PapertrainError) as caught:
         watch([work])
     assert caught.value.command == f"papertrain launch {work}"
+
+
+def test_a_launched_run_that_crashed_is_critical_however_well_its_curve_looks(tmp_path):
+    work = make_workspace(tmp_path)
+    run = work / "runs" / "ours.toy.1"
+    write(run / "trainer_log.jsonl", rows(60, total=120))
+    (run / "record.json").write_text(json.dumps({"exit_code": 1, "pid": 7}))
+    report = watch([run / "trainer_log.jsonl"])
+    heartbeat = next(s for s in report.data["signals"] if s["name"] == "heartbeat")
+    assert heartbeat["level"] == "critical" and "exit code 1" in heartbeat["says"] and report.exit_code() == 1
+
+
+def test_a_launched_run_whose_process_is_gone_is_a_warning(tmp_path):
+    write(tmp_path / "trainer_log.jsonl", rows(60, total=120))
+    (tmp_path / "record.json").write_text(json.dumps({"exit_code": None, "pid": 2**30}))
+    assert watch([tmp_path]).data["level"] == "warning"

@@ -1,0 +1,86 @@
+"""TR136: the process that `papertrain launch` started has failed, or is gone."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from papertrain.core.findings import Rule, Signal
+from papertrain.core.texts import say
+from papertrain.core.values import Source
+from papertrain.monitor.history import History
+from papertrain.monitor.verdict import State, Verdict
+
+RECORD = "record.json"
+STOPPED = (130, 143)
+"""Ctrl-C and SIGTERM: somebody, or a scheduler, meant it."""
+
+
+def check(run: History) -> Iterator[Verdict]:
+    file = run.folder / RECORD
+    record = read(file)
+    if record is None:
+        return
+    code = record.get("exit_code")
+    level: State = "critical"
+    if code in STOPPED:
+        level = "warning"
+        says = say("the process was stopped (exit code {code}) at step {step:,}", code=code, step=run.last_step)
+    elif isinstance(code, int) and code != 0:
+        says = say("the process ended with exit code {code} at step {step:,}", code=code, step=run.last_step)
+    elif code is None and not run.ended and isinstance(record.get("pid"), int) and not alive(record["pid"]):
+        level = "warning"
+        says = say("process {pid} is gone and never recorded an end", pid=record["pid"])
+    else:
+        return
+    seen = Signal(
+        name="exit_code",
+        value=float(code) if isinstance(code, int) else 0.0,
+        step=run.last_step,
+        file=str(file),
+        line=1,
+    )
+    yield Verdict(rule=RULE.id, signal="heartbeat", level=level, says=says, since_step=run.last_step, seen=(seen,))
+
+
+def read(file: Path) -> dict[str, Any] | None:
+    """The record that launch keeps of a run; None where there is none that can be read."""
+    try:
+        if not file.is_file() or file.stat().st_size > 1 << 22:
+            return None
+        content = json.loads(file.read_text("utf-8", "replace"))
+    except (OSError, ValueError, RecursionError):
+        return None
+    return content if isinstance(content, dict) and "exit_code" in content else None
+
+
+def alive(pid: int) -> bool:
+    """Whether a process of that number exists on this machine."""
+    if not 0 < pid < 1 << 31:
+        return False
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True
+    return True
+
+
+RULE = Rule(
+    id="TR136",
+    name="process-ended",
+    level="critical",
+    check=check,
+    what="The record of a launched run says that its process ended with another exit code than 0 (critical; a warning for Ctrl-C and SIGTERM), or names a process that is gone while no "
+    "end was recorded (warning).",
+    why="The curve may look well up to its last point: nothing comes after it.",
+    known_problems="A run on another machine has a process that cannot be seen from here.",
+    source=Source(kind="code", ref="papertrain launch: runs/<run-id>/record.json"),
+    status="stable",
+    fires="",
+    quiet="step=1 loss=2.0\nstep=2 loss=1.9",
+)
