@@ -238,3 +238,34 @@ def hyperparameters(
     ]
     text = "\n".join(body) + "\n"
     return HEADER + (UNICODE_MACRO if r"\ptuni" in text else "") + text
+
+
+DATA_COLUMNS = ("rows", "examples", "tokens", "trained tokens", "truncated", "classes", "sha256")
+
+
+def datasets(rows: Mapping[str, Mapping[str, str]], *, label: str = "tab:datasets", style: str = "") -> str:
+    """Training data as counted: a row per data set; a count that was not made stays unfilled."""
+    v = venue(style)
+    shown = [c for c in DATA_COLUMNS if any(r.get(c) for r in rows.values())]
+    lines = [
+        rf"\begin{{tabular}}{{@{{}}l{'r' * len(shown)}@{{}}}}",
+        r"\toprule",
+        " & ".join(["Data", *map(tex, shown)]) + r" \\",
+        r"\midrule",
+    ]
+    lines += [" & ".join([tex(name), *(tex(r.get(c, "")) or "--" for c in shown)]) + r" \\" for name, r in rows.items()]
+    lines += [r"\bottomrule", r"\end{tabular}"]
+    caption = [
+        rf"\caption{{{tex('Training data as counted before training; trained tokens carry loss, sha256 is the digest of the file.')}}}",
+        rf"\label{{{label}}}",
+    ]
+    body = [
+        r"\begin{table}[t]",
+        r"\centering\small",
+        *(caption if v.caption == "above" else []),
+        *lines,
+        *(caption if v.caption == "below" else []),
+        r"\end{table}",
+    ]
+    text = "\n".join(body) + "\n"
+    return HEADER + (UNICODE_MACRO if r"\ptuni" in text else "") + text

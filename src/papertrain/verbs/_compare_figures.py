@@ -41,7 +41,7 @@ def drawn(found: Comparison, asked: Asked) -> Iterator[Files]:
     for name, make in makers.items():
         if name not in USUAL and name not in asked_for:
             continue
-        made = make(found, width)
+        made = make(found, min(v.text_pt / 72.27, 7.0) if name in ("curves", "cd") else width)
         if made is not None:
             kind, drawing = made
             yield draw(known[kind], _sized(drawing, v.figure_pt))
@@ -178,7 +178,7 @@ def _curves(found: Comparison, width: float) -> tuple[str, Drawing] | None:
         return None
     shown = list(dict.fromkeys(r[2] for r in rows))
     options = {"log": dict.fromkeys(shown, False)}
-    return "curves", Drawing(name="curves", title="Learning curves of every run, read from its own log", header=curves.HEADER, rows=tuple(rows), width=max(width, 2.3 * len(shown)),
+    return "curves", Drawing(name="curves", title="Learning curves of every run, read from its own log", header=curves.HEADER, rows=tuple(rows), width=min(width, max(2.3 * len(shown), 2.6)),
                              height=2.4, options=options)  # fmt: skip
 
 
@@ -254,4 +254,4 @@ def _cd(found: Comparison, width: float) -> tuple[str, Drawing] | None:
     rows = tuple((found.labels.get(s, s), float(r), o["n"]) for s, r in zip(o["systems"], o["mean_ranks"]))
     options = {"cd": float(o["cd"]), "cliques": [[found.labels.get(s, s) for s in g] for g in o["cliques"]]}
     return "cd", Drawing(name="cd", title=f"Mean ranks of {o['metric']} over {o['n']} data sets, Nemenyi critical difference at {o['alpha']:g}", header=cd.HEADER, rows=rows,
-                         width=max(width, 4.5), height=1.2 + 0.17 * len(rows) + 0.1 * len(o["cliques"]), options=options)  # fmt: skip
+                         width=min(width, 4.8), height=1.2 + 0.17 * len(rows) + 0.1 * len(o["cliques"]), options=options)  # fmt: skip

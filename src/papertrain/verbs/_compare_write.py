@@ -44,6 +44,9 @@ def write(
         plans = _hyperparameters(found)
         if plans:
             w.text("tables/hyperparameters.tex", latex.hyperparameters(plans, style=asked.venue))
+        data = _datasets(found)
+        if data:
+            w.text("tables/datasets.tex", latex.datasets(data, style=asked.venue))
     return found, [c.path for c in w.changes]
 
 
@@ -103,4 +106,29 @@ def _hyperparameters(found: Comparison) -> dict[str, dict[str, str]]:
             }
         except PapertrainError:
             continue
+    return out
+
+
+def _datasets(found: Comparison) -> dict[str, dict[str, str]]:
+    """The data that the plans were derived for, as they were counted."""
+    if found.work is None:
+        return {}
+    work = Workspace(found.work)
+    out: dict[str, dict[str, str]] = {}
+    for method in work.methods():
+        try:
+            d = work.plan(method).dataset
+        except PapertrainError:
+            continue
+        if d is None or Path(d.path).name in out:
+            continue
+        counts = {
+            "rows": d.rows,
+            "examples": d.examples,
+            "tokens": d.tokens,
+            "trained tokens": d.trainable_tokens,
+            "truncated": d.truncated_examples,
+            "classes": len(d.labels) or None,
+        }
+        out[Path(d.path).name] = {k: f"{v:,}" for k, v in counts.items() if v is not None} | {"sha256": d.sha256[:8]}
     return out

@@ -44,6 +44,7 @@ def _own(work: Workspace, run: Run, test: str) -> dict[str, Any]:
     script = work.root / "configs" / run.method / "script" / "evaluate.py"
     predict = sorted((work.root / "configs" / run.method / "llamafactory").glob("*predict*.y*ml"))
     folder = work.run_path(run.id)
+    test = str(work.root / test) if (work.root / test).is_file() else test
     if predict and not script.is_file():
         return {
             "run": run.id,

@@ -284,9 +284,12 @@ def _overall_line(o: dict[str, Any]) -> str:
 
 def _action(found: Comparison, main: list[Any], place: Path | None) -> str:
     if found.missing:
-        return say(
-            "papertrain launch {root} --missing       {n} cells still to run", root=found.work, n=len(found.missing)
+        left = (
+            say("one cell still to run")
+            if len(found.missing) == 1
+            else say("{n} cells still to run", n=len(found.missing))
         )
+        return f"papertrain launch {found.work} --missing       {left}"
     refused = next((t for t in main if t.refused and t.details.get("repair")), None)
     if refused is not None:
         return str(refused.details["repair"])

@@ -40,10 +40,10 @@ def tikz(d: Drawing) -> str:
     signals = list(dict.fromkeys(r[2] for r in d.rows))
     methods = list(dict.fromkeys(r[0] for r in d.rows))
     lines = [r"\begin{tikzpicture}"]
-    width = d.width / max(len(signals), 1)
+    width = 0.95 * d.width / max(len(signals), 1)
     for n, signal in enumerate(signals):
         mode = ", ymode=log" if d.options["log"].get(signal) else ""
-        lines.append(rf"\begin{{axis}}[at={{({n * width:.4g}in,0)}}, width={width * 0.86:.3g}in, height={d.height:.3g}in, xlabel={{step}}, ylabel={{{tex(signal.replace('_', ' '))}}}{mode}, axis lines*=left, font=\footnotesize,")  # fmt: skip
+        lines.append(rf"\begin{{axis}}[at={{({n * width:.4g}in,0)}}, width={width * 0.9:.3g}in, height={d.height:.3g}in, xlabel={{step}}, ylabel={{{tex(signal.replace('_', ' '))}}}{mode}, axis lines*=left, font=\footnotesize,")  # fmt: skip
         lines.append(r"  legend style={at={(0.5,1.03)}, anchor=south, legend columns=-1, draw=none}]")
         for k, m in enumerate(methods):
             runs: dict[str, list[tuple[float, float]]] = {}

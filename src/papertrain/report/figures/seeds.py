@@ -27,10 +27,10 @@ def draw(rows):
 def tikz(d: Drawing) -> str:
     groups = list(dict.fromkeys(r[1] for r in d.rows))
     methods = list(dict.fromkeys(r[0] for r in d.rows))
-    width = d.width / max(len(groups), 1)
+    width = 0.95 * d.width / max(len(groups), 1)
     lines = [r"\begin{tikzpicture}"]
     for n, g in enumerate(groups):
-        lines.append(rf"\begin{{axis}}[at={{({n * width:.4g}in,0)}}, width={width * 0.86:.3g}in, height={d.height:.3g}in, ylabel={{{tex(g)}}}, xmin=-0.6, xmax={len(methods) - 0.4:.4g}, axis lines*=left, font=\footnotesize,")  # fmt: skip
+        lines.append(rf"\begin{{axis}}[at={{({n * width:.4g}in,0)}}, width={width * 0.9:.3g}in, height={d.height:.3g}in, ylabel={{{tex(g)}}}, xmin=-0.6, xmax={len(methods) - 0.4:.4g}, axis lines*=left, font=\footnotesize,")  # fmt: skip
         lines.append(
             rf"  xtick={{{','.join(str(i) for i in range(len(methods)))}}}, xticklabels={{{','.join('{' + tex(m) + '}' for m in methods)}}}, xticklabel style={{rotate=30, anchor=east}}]"
         )
