@@ -90,5 +90,5 @@ def meant(name: str, table: dict[str, Key], taken: dict[str, Any], *, sure: bool
     low = name.lower().replace("-", "_")
     if low in table and low != name:
         return low
-    found = nearest(name, table, cutoff=0.85 if sure else 0.78)
+    found = nearest(name, table, cutoff=0.9 if sure else 0.78)
     return found if found and found not in taken else None
