@@ -22,6 +22,8 @@ _BY_DTYPE = {
 }
 _FIXED = {"adamw_8bit": 2.016, "adamw_4bit": 1.06, "lion_8bit": 1.008, "adafactor": 0.01, "sgd": 0.0, "paged_adamw_8bit": 0.0,
           "paged_adamw": 0.0, "paged_lion_8bit": 0.0, "cpu_adamw": 0.0}  # fmt: skip
+_ADAM = ("adamw", "adamw_fused", "adam", "cpu_adamw")
+_FOREACH = ("adamw", "adam", "lion", "sgd_momentum", "muon", "adam_mini")
 _PAGED = {"paged_adamw_8bit": 2.016, "paged_adamw": 8.0, "paged_lion_8bit": 1.008}
 
 
@@ -109,122 +111,194 @@ def adapter_parameters(model: ModelSpec, rank: int, targets: tuple[str, ...] | s
     )
 
 
+class Counts(Value, frozen=True, kw_only=True):
+    """Parameters by kind, before any sharding, and the bytes of weights that they lie in.
+
+    linear: inside the blocks. table: embeddings and head. rest: norms, biases, positions. resident: bytes of the base
+    as loaded. extra: bytes of adapters, of fully trained modules beside their frozen originals, of a reference model.
+    """
+
+    linear: float
+    head: float
+    table: float
+    rest: float
+    largest: float
+    trainable: float
+    resident: float
+    extra: float
+
+    @property
+    def base(self) -> float:
+        return self.linear + self.table + self.rest
+
+
+class Update(Value, frozen=True, kw_only=True):
+    """Bytes of gradients, of optimizer states, of paged states, and of the step's temporary copies."""
+
+    gradients: float
+    optimizer: float
+    paged: float
+    temporary: float
+
+
+class InFlight(Value, frozen=True, kw_only=True):
+    """Bytes that sharding gathers for a while: always, at the first and the last layer of the backward pass."""
+
+    root: float = 0.0
+    first: float = 0.0
+    last: float = 0.0
+    first_gradients: float = 0.0
+    last_gradients: float = 0.0
+
+
 def state(s: Setup, d: Dtypes) -> State:
     """Sizes of everything that does not grow with the batch."""
-    m, p = s.model, d.profile
-    n = max(1, s.n_gpus)
+    m = s.model
+    c = counts(s, d)
+    u = shared(s, d, c, update(s, d, c))
+    f = in_flight(s, d, c)
     tp = max(1, s.tensor_parallel)
-    linear = float(sum(x.parameters for x in m.linears if x.place in ("attention", "mlp", "expert")))
+    sharded = s.sharding in FSDP or s.sharding == "zero3"
+    weights = (c.resident + c.extra) / (max(1, s.n_gpus) if sharded else 1)
+    if s.offload in ("params", "params+optimizer"):
+        weights = 0.0
+    part = min(1.0, c.trainable / c.base) if not d.adapters else 1.0
+    # autocast keeps a 16-bit copy of every fp32 matrix that it has multiplied with, the head included
+    copies = d.engine == "torch" and d.autocast and d.weights == 4.0 and d.quantised is None
+    head_rows = float(sum(x.outputs * x.active for x in m.linears if x.place == "head"))
+    return State(
+        trainable=c.trainable,
+        linear_weights=c.linear,
+        table_weights=c.table,
+        weights=weights / tp,
+        gradients=u.gradients / tp,
+        optimizer=u.optimizer / tp,
+        paged=u.paged / tp,
+        step_temporary=u.temporary / tp,
+        root=f.root / tp,
+        gathered=f.first / tp,
+        gathered_last=f.last / tp,
+        gathered_gradients=f.first_gradients * part / tp,
+        late_gradients=f.last_gradients * part / tp,
+        autocast_copy=2.0 * (c.linear + m.hidden * head_rows) / tp if copies else 0.0,
+        dequantised=d.profile.dequantised_bytes * c.largest / tp if d.quantised is not None else 0.0,
+        largest_matrix=c.largest / tp,
+        layer_gradients=(c.linear + c.rest) / max(1, m.layers) * d.trained * part / tp,
+        root_gradients=c.table * d.trained * part / tp,
+    )
+
+
+def counts(s: Setup, d: Dtypes) -> Counts:
+    m, p = s.model, d.profile
+    inside = [x for x in m.linears if x.place in ("attention", "mlp", "expert")]
+    linear = float(sum(x.parameters for x in inside))
     head = float(sum(x.parameters for x in m.linears if x.place == "head"))
     table = float(m.embedding_parameters) + head
-    head_rows = float(sum(x.outputs * x.active for x in m.linears if x.place == "head"))
     rest = max(0.0, m.parameters - linear - table)
     if p.untied_head and m.tied:
-        table += m.hidden * m.vocab
         head = float(m.hidden * m.vocab)
+        table += head
     base = linear + table + rest
     if d.quantised is None:
-        weights = base * d.weights
+        resident = base * d.weights
     elif p.quantised_head:
-        weights = d.quantised * (linear + head) + d.weights * (table - head + rest)
+        resident = d.quantised * (linear + head) + d.weights * (table - head + rest)
     else:
-        weights = d.quantised * linear + d.table * (table + rest)
-    t, extra = d.trained, 0.0
+        resident = d.quantised * linear + d.table * (table + rest)
+    trainable, extra = base, 0.0
     if s.trainable_parameters is not None:
         trainable = float(s.trainable_parameters)
-        if d.adapters:
-            extra = trainable * t
     elif d.adapters:
         trainable = float(adapter_parameters(m, s.lora_rank or 8, s.lora_targets, s.method == "dora"))
-        extra = trainable * t
-    else:
-        trainable = base
-    if d.adapters and s.modules_to_save:
+    if d.adapters:
+        extra = trainable * d.trained
         saved = _saved(m, s.modules_to_save)
         trainable += saved
         extra += saved * d.weights
-    if s.reference_copy and not d.adapters:
-        extra += base * min(d.weights, 2.0)
-    o = optimizer_name(s.optimizer, p.optimizer)
+    elif s.reference_copy:
+        extra = base * min(d.weights, 2.0)
+    return Counts(
+        linear=linear,
+        head=head,
+        table=table,
+        rest=rest,
+        largest=float(max((x.inputs * x.outputs for x in inside), default=0)),
+        trainable=trainable,
+        resident=resident,
+        extra=extra,
+    )
+
+
+def update(s: Setup, d: Dtypes, c: Counts) -> Update:
+    """What the optimizer holds on one card that does everything itself."""
+    o = optimizer_name(s.optimizer, d.profile.optimizer)
+    t, n = d.trained, c.trainable
     per = _BY_DTYPE[o] * t if o in _BY_DTYPE else _FIXED.get(o, 2 * t)
-    zero, fsdp = s.sharding in ZERO, s.sharding in FSDP
-    gradients = trainable * t
-    optimizer = trainable * per
-    paged = trainable * _PAGED.get(o, 0.0)
-    temporary = (
-        trainable * t
-        if o in ("adamw", "adam", "lion", "sgd_momentum", "muon", "adam_mini") and not old_stack(s)
-        else 0.0
-    )
-    largest = float(
-        max((x.inputs * x.outputs for x in m.linears if x.place in ("attention", "mlp", "expert")), default=0)
-    )
-    if zero:
+    if s.sharding in ZERO:
         # DeepSpeed trains an fp32 master copy whatever the module holds, and copies its gradient shard to fp32.
-        optimizer = trainable * (
-            4.0 + (8.0 if o in ("adamw", "adamw_fused", "adam", "cpu_adamw") else per * 2 if o in _BY_DTYPE else per)
-        )
-        gradients = 2.0 * trainable if t == 2.0 else 4.0 * trainable
-        temporary = 4.0 * trainable if o in ("adamw", "adam") else 0.0
-    shared = n if s.sharding != "none" and s.sharding != "ddp" else 1
-    if p.flat_adapters and fsdp and d.adapters:
-        gradients = d.weights * base
-    layers = max(1, m.layers)
-    layer_bytes = (linear + rest) / layers * (d.quantised if d.quantised is not None else min(d.weights, d.compute))
-    root_bytes = table * min(d.table, d.compute)
-    root = gathered = gathered_last = gathered_gradients = late = 0.0
-    if fsdp:
-        root = root_bytes * p.gathers_root
-        gathered, gathered_last = root + 2 * layer_bytes, root + layer_bytes
-        if not d.adapters:
-            # first: one layer and the head; last: one layer and the root, whose own shard is not there yet
-            gathered_gradients = d.compute * ((linear + rest) / layers + table / 2)
-            late = d.compute * ((linear + rest) / layers + table) - t * table / n
-        weights, extra = weights / n, extra / n
-    elif s.sharding == "zero3":
-        per_weight = d.quantised if d.quantised is not None else d.weights
-        gathered = (
-            min(LIVE_PARAMETERS * 2, linear * per_weight)
-            + max(head, table / 2) * min(d.table, d.compute)
-            + 2 * min(BUCKET, trainable)
-        )
-        root = gathered_last = gathered
-        if not d.adapters:
-            gathered_gradients = late = d.compute * table
-        weights, extra = weights / n, extra / n
-    elif zero:
-        # the bucket is allocated in full, however few parameters are trained; a second one while the first is sent
-        gathered = 2 * BUCKET * (2 if n > 1 else 1)
-        root = gathered_last = gathered
-    elif s.sharding == "ddp" and n > 1:
-        root = gathered = gathered_last = t * trainable
-    if fsdp or s.sharding in ("zero2", "zero3"):
-        gradients /= n
-    optimizer, temporary, paged = optimizer / shared, temporary / shared, paged / shared
+        moments = 8.0 if o in _ADAM else per * 2 if o in _BY_DTYPE else per
+        gradients, optimizer = n * (2.0 if t == 2.0 else 4.0), n * (4.0 + moments)
+        temporary = 4.0 * n if o in ("adamw", "adam") else 0.0
+    else:
+        gradients, optimizer = n * t, n * per
+        temporary = n * t if o in _FOREACH and not old_stack(s) else 0.0
+    if d.profile.flat_adapters and s.sharding in FSDP and d.adapters:
+        gradients = d.weights * c.base
+    return Update(gradients=gradients, optimizer=optimizer, paged=n * _PAGED.get(o, 0.0), temporary=temporary)
+
+
+def shared(s: Setup, d: Dtypes, c: Counts, u: Update) -> Update:
+    """The same after sharding, a step fused into the backward pass, and offload."""
+    n = max(1, s.n_gpus)
+    share = 1 if s.sharding in ("none", "ddp") else n
+    gradients = u.gradients / (n if s.sharding in ("zero2", "zero3", *FSDP) else 1)
+    optimizer, paged, temporary = u.optimizer / share, u.paged / share, u.temporary / share
     if s.optimizer_in_backward:
-        gradients = largest * t
-        temporary = min(temporary, largest * t)
-    if s.offload in ("optimizer", "params+optimizer") or o == "cpu_adamw":
+        gradients = c.largest * d.trained
+        temporary = min(temporary, gradients)
+    if (
+        s.offload in ("optimizer", "params+optimizer")
+        or optimizer_name(s.optimizer, d.profile.optimizer) == "cpu_adamw"
+    ):
         optimizer = temporary = paged = 0.0
-        if zero:
-            gradients = 0.0 if s.sharding != "zero1" else gradients
+        if s.sharding in ("zero2", "zero3"):
+            gradients = 0.0
     if s.offload in ("params", "params+optimizer"):
-        weights = extra = gradients = optimizer = temporary = paged = 0.0
-    # autocast keeps a 16-bit copy of every fp32 matrix that it has multiplied with, the head included
-    copy = (
-        2.0 * (linear + m.hidden * head_rows)
-        if d.engine == "torch" and d.autocast and d.weights == 4.0 and d.quantised is None
-        else 0.0
-    )
-    dequantised = 0.0
-    if d.quantised is not None:
-        dequantised = p.dequantised_bytes * largest
-    return State(
-        trainable=trainable, linear_weights=linear, table_weights=table, weights=(weights + extra) / tp, gradients=gradients / tp,
-        optimizer=optimizer / tp, paged=paged / tp, step_temporary=temporary / tp, root=root / tp,
-        gathered=gathered / tp, gathered_last=gathered_last / tp, gathered_gradients=gathered_gradients / tp, late_gradients=late / tp, autocast_copy=copy / tp, dequantised=dequantised / tp, largest_matrix=largest / tp,
-        layer_gradients=(linear + rest) / layers * t / tp, root_gradients=table * t / tp,
-    )  # fmt: skip
+        gradients = optimizer = temporary = paged = 0.0
+    return Update(gradients=gradients, optimizer=optimizer, paged=paged, temporary=temporary)
+
+
+def in_flight(s: Setup, d: Dtypes, c: Counts) -> InFlight:
+    """Gathered weights and gradients: FSDP by units, ZeRO-3 by live parameters, the others by buckets."""
+    n, layers = max(1, s.n_gpus), max(1, s.model.layers)
+    if s.sharding in FSDP:
+        per = d.quantised if d.quantised is not None else min(d.weights, d.compute)
+        one = (c.linear + c.rest) / layers
+        root = c.table * min(d.table, d.compute) * d.profile.gathers_root
+        if d.adapters:
+            return InFlight(root=root, first=root + 2 * one * per, last=root + one * per)
+        # first: one layer and the head; last: one layer and the root, whose own shard is not there yet
+        return InFlight(
+            root=root,
+            first=root + 2 * one * per,
+            last=root + one * per,
+            first_gradients=d.compute * (one + c.table / 2),
+            last_gradients=d.compute * (one + c.table) - d.trained * c.table / n,
+        )
+    if s.sharding == "zero3":
+        per = d.quantised if d.quantised is not None else d.weights
+        live = min(LIVE_PARAMETERS * 2, c.linear * per)
+        held = live + max(c.head, c.table / 2) * min(d.table, d.compute) + 2 * min(BUCKET, c.trainable)
+        gradients = 0.0 if d.adapters else d.compute * c.table
+        return InFlight(root=held, first=held, last=held, first_gradients=gradients, last_gradients=gradients)
+    if s.sharding in ZERO:
+        # the bucket is allocated in full, however few parameters are trained; a second one while the first is sent
+        bucket = 2 * BUCKET * (2 if n > 1 else 1)
+        return InFlight(root=bucket, first=bucket, last=bucket)
+    if s.sharding == "ddp" and n > 1:
+        bucket = d.trained * c.trainable
+        return InFlight(root=bucket, first=bucket, last=bucket)
+    return InFlight()
 
 
 def _saved(m: ModelSpec, names: tuple[str, ...]) -> float:
