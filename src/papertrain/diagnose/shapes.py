@@ -167,7 +167,11 @@ def _rise(case: Case) -> Rise | None:
     leave = next((i for i in range(a, b + 1) if values[i] > level[a] + max(4 * noise, 0.15 * height)), b)
     b = next(i for i in range(a, b + 1) if level[i] >= level[a] + 0.9 * height)
     end = statistics.median(values[-min(5, len(values)) :])
-    recovered = end < level[a] + 0.35 * height and values[-1] < level[a] + 0.6 * height and b < len(values) - 2
+    recovered = (
+        end < min(level[a] + 0.35 * height, 1.25 * level[a] + 0.1)
+        and values[-1] < level[a] + 0.6 * height
+        and b < len(values) - 2
+    )
     return Rise(at=rows[leave], best=level[a], peak=level[b], end=end, start=level[0], sudden=b - leave <= 3 + width // 2,
                 recovered=recovered, norm_rose=_norm_ratio(case, rows[a], rows[b]))  # fmt: skip
 

@@ -121,7 +121,7 @@ def weights(case: Case, nf: NonFinite) -> dict[str, float]:
     elif not nf.grew and nf.lr and nf.peak_lr and nf.lr < 0.7 * nf.peak_lr and rate <= peak:
         w["nan-lr-too-high"] = 0.5
     elif rate > peak:
-        w["nan-lr-too-high"] += 5 if nf.before else 1.5
+        w["nan-lr-too-high"] += 5 if 0 < len(nf.before) < 10 else 1.5 if not nf.before else 0
     if (f.number("pipeline_parallel") or 1) > 1 and nf.grad_first:
         w["nan-grad-norm-reduced-in-bf16"] += 6
     if case.find("IOMMU", "ACS ~ \\bACS\\b"):

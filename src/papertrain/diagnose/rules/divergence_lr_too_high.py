@@ -17,7 +17,7 @@ def too_steep(case: Case) -> Match | None:
     values = [v for _, v in case.curve]
     if case.rl or not rates or max(rates) <= 10 * bound or len(values) < 5:
         return None
-    if statistics.median(values[-3:]) < 0.9 * statistics.median(values[:3]):
+    if statistics.median(values[-3:]) < 0.9 * values[0]:
         return None
     row = max((r for r, _ in case.curve), key=lambda r: r.get("learning_rate") or 0.0)
     says = f"The learning rate is {max(rates):.2g}, more than ten times the {bound:.0e} of this method's recipes, and the loss does not fall ({values[0]:.3g} to {values[-1]:.3g})."
@@ -32,7 +32,7 @@ def judge(case: Case) -> Match | None:
     if (end := next((r for r in case.rows if (r.get("train_loss") or 0) > 1e6), None)) is not None:
         return RULE.found(0.7, [end.quote()])
     found = rise(case)
-    if (steep := too_steep(case)) is not None and (found is None or not found.recovered):
+    if (steep := too_steep(case)) is not None:
         return steep
     if found is None or found.recovered or (case.rl and found.end < 3 * max(found.start, 0.7)):
         return None

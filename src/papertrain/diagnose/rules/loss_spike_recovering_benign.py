@@ -1,5 +1,7 @@
 """The loss jumped and came back by itself."""
 
+import statistics
+
 from papertrain.diagnose.case import Case
 from papertrain.diagnose.rule import Match, cause
 from papertrain.diagnose.shapes import rise, spike
@@ -13,7 +15,11 @@ def judge(case: Case) -> Match | None:
             [found.at.quote()],
             cause=RULE.why + f" Here it rose from {found.best:.3g} to {found.peak:.3g} and ended at {found.end:.3g}.",
         )
-    if one is None or (found is not None and not found.recovered):
+    if (
+        one is None
+        or (found is not None and not found.recovered)
+        or statistics.median([v for _, v in case.curve[-5:]]) > 1.3 * one[2] + 0.1
+    ):
         return None
     return RULE.found(0.8, [one[0].quote()], cause=RULE.why + f" Here {one[1]:.3g} against a level of {one[2]:.3g}.")
 

@@ -19,7 +19,10 @@ def judge(case: Case) -> Match | None:
         (statistics.median(by[a][-len(by[a]) // 3 :]), statistics.median(by[b][: len(by[b]) // 3]))
         for a, b in itertools.pairwise(epochs)
     ]
-    if len(steps) < 1 or not all(b < 0.88 * a for a, b in steps[:3]):
+    within = [
+        statistics.median(by[e][: len(by[e]) // 3]) - statistics.median(by[e][-len(by[e]) // 3 :]) for e in epochs[1:]
+    ]
+    if not steps or not all(b < 0.88 * a and a - b > 2 * w for (a, b), w in zip(steps[:3], within)):
         return None
     return RULE.found(0.8, [next(r for r, _ in case.curve if int(r.values.get("epoch", 0)) == epochs[1]).quote()])
 
