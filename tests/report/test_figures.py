@@ -86,6 +86,20 @@ def test_text_is_at_least_8_points_and_colours_are_those_of_okabe_and_ito(drawn:
         assert "fontsize=" not in text and all(c in text for c in OKABE_ITO)
 
 
+def test_no_name_becomes_code_or_changes_in_the_script() -> None:
+    import msgspec
+
+    evil = '"""\nraise SystemExit("ran")\n"""\\'
+    d = msgspec.structs.replace(
+        DRAWINGS["cd"],
+        title=evil,
+        rows=(("true", 1.0, 5), ("null {x}", 2.0, 5)),
+        options={"cd": 1.5, "cliques": [["true", "null {x}"]]},
+    )
+    files = draw(KNOWN["cd"], d)
+    assert "'true'" in files.texts["figures/cd.py"] and files.binaries["figures/cd.pdf"].startswith(b"%PDF")
+
+
 def test_a_cut_axis_is_said_and_bars_start_at_zero(drawn: dict[str, Files]) -> None:
     assert "set_ylim(bottom=min(0" in drawn["bars"].texts["figures/main.py"]
     assert "ymin=0" in drawn["bars"].texts["figures/main.tikz.tex"]

@@ -137,3 +137,13 @@ def test_another_process_writes_the_same_bytes(tmp_path: Path) -> None:
         )
         made.append({str(p.relative_to(out)): p.read_bytes() for p in out.rglob("*") if p.is_file()})
     assert made[0] == made[1] and "figures/confusion.pdf" in made[0]
+
+
+def test_names_with_half_characters_and_line_breaks_are_written_all_the_same(tmp_path: Path) -> None:
+    f = tmp_path / "t.json"
+    f.write_text(
+        '[{"method": "a\\ud800\\nb", "accuracy": 0.9}, {"method": "=cmd()", "accuracy": 0.8}, {"method": "\\u202etac", "accuracy": 0.7}]'
+    )
+    r = compare([f], output=tmp_path / "o")
+    assert r.data["table"]["rows"][0] == "a? b" and (tmp_path / "o/tables/main.tex").exists()
+    assert "'=cmd()" in (tmp_path / "o/tables/main.csv").read_text()

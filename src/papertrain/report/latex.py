@@ -261,7 +261,7 @@ def datasets(rows: Mapping[str, Mapping[str, str]], *, label: str = "tab:dataset
     ]
     body = [
         r"\begin{table}[t]",
-        r"\centering\small",
+        r"\centering\small\setlength{\tabcolsep}{4pt}",
         *(caption if v.caption == "above" else []),
         *lines,
         *(caption if v.caption == "below" else []),

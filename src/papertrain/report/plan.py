@@ -7,7 +7,7 @@ from typing import Any
 
 from papertrain.core.texts import say
 from papertrain.core.training import Alternative, Memory, TrainingPlan
-from papertrain.core.units import show_bytes, show_count, show_number, show_seconds
+from papertrain.core.units import show_bytes, show_count, show_number, show_seconds, show_size
 from papertrain.core.values import Decision, Estimate, Value
 
 FIRST = (
@@ -29,7 +29,7 @@ class Difference(Value, frozen=True, kw_only=True):
 
 
 def result_line(p: TrainingPlan) -> str:
-    """`It fits: 20.3 GB of 24.0 on each card (18.9-22.0); 1,926 steps, 3 h 40 min (2.9-5.0)`."""
+    """`It fits: 20.3 GiB of 24.0 on each card (18.9-22.0); 1,926 steps, 3 h 40 min (2.9-5.0)`."""
     return f"{verdict(p.fits)}: {memory_words(p)}; {time_words(p)}"
 
 
@@ -53,7 +53,7 @@ def memory_words(p: TrainingPlan) -> str:
     if m is None or m.device_bytes.value is None:
         return m.device_bytes.unknown if m is not None else say("memory unknown")
     room = "" if m.capacity_bytes is None else say(" of {room}", room=gigabytes(m.capacity_bytes))
-    return f"{gigabytes(m.device_bytes.value)} GB{room} {where}{span(m.device_bytes, gigabytes)}"
+    return f"{gigabytes(m.device_bytes.value)} GiB{room} {where}{span(m.device_bytes, gigabytes)}"
 
 
 def time_words(p: TrainingPlan) -> str:
@@ -78,7 +78,7 @@ def time_words(p: TrainingPlan) -> str:
 
 
 def gigabytes(n: float | None) -> str:
-    return "unknown" if n is None else f"{n / 1e9:.1f}"
+    return "unknown" if n is None else f"{n / 2**30:.1f}"
 
 
 def span(e: Estimate, show: Any) -> str:
@@ -128,7 +128,7 @@ def memory_line(m: Memory) -> str:
 
 
 def bar(n: float) -> str:
-    """One block for 2 GB, seven at most fill a line; under a quarter of that, a thin one."""
+    """One block for 2 GiB, seven at most fill a line; under a quarter of that, a thin one."""
     blocks = n / 2e9
     return "▇" * min(12, round(blocks)) if blocks >= 0.75 else "▏"
 
@@ -140,7 +140,7 @@ def cards_line(p: TrainingPlan) -> str:
     if c.nodes > 1:
         text = say("{n} nodes of {cards}", n=c.nodes, cards=text)
     if c.host_memory_bytes is not None:
-        text += say(", {ram} of host memory each", ram=show_bytes(c.host_memory_bytes))
+        text += say(", {ram} of host memory each", ram=show_size(c.host_memory_bytes))
     return text + (f"; {c.said}" if c.said else "")
 
 

@@ -232,7 +232,12 @@ def collect(
                 ask=["files that are understood: " + "; ".join(r.title for r in known_readers())],
             )
     issues += _duplicates(placed)
-    return Collection(scores=scores, items=items, issues=_once(issues), placed=placed)
+    return Collection(
+        scores=scores,
+        items=items,
+        issues=_once(msgspec.structs.replace(i, says=clean(i.says, 2000)) for i in issues),
+        placed=placed,
+    )
 
 
 SUMMARIES = {
@@ -266,6 +271,12 @@ def _short(path: Path, files: Sequence[Path]) -> str:
     return "/".join(path.absolute().parts[common:])
 
 
+def clean(text: str, limit: int = 200) -> str:
+    """A name from a file as one printable line: half characters and control characters are replaced, and it ends."""
+    whole = text.encode("utf-8", "replace").decode()
+    return "".join(c if c.isprintable() else " " for c in whole)[:limit].strip()
+
+
 def _place(x: Score | Items, g: Guess, name: str, *, several: bool) -> Score | Items:
     """What the content says stands, unless the user named the system; the path fills the gaps."""
     if name:
@@ -278,7 +289,22 @@ def _place(x: Score | Items, g: Guess, name: str, *, several: bool) -> Score | I
     path_dataset = g.dataset if not x.dataset else x.dataset
     if not x.dataset and not g.dataset and x.system and not name and several:
         path_dataset = g.method  # files that name their systems themselves differ by data set
-    return msgspec.structs.replace(x, system=system or "system", dataset=path_dataset, seed=x.seed or g.seed)
+    named = {"system": clean(system or "system"), "dataset": clean(path_dataset), "seed": clean(x.seed or g.seed)}
+    if isinstance(x, Score):
+        return msgspec.structs.replace(
+            x,
+            **named,
+            metric=clean(x.metric),
+            reason=clean(x.reason),
+            pointer=clean(x.pointer),
+            settings={k: clean(v) for k, v in x.settings.items()},
+        )
+    return msgspec.structs.replace(
+        x,
+        **named,
+        scored={clean(k): v for k, v in x.scored.items()},
+        settings={k: clean(v) for k, v in x.settings.items()},
+    )
 
 
 def _duplicates(placed: list[Placed]) -> list[Issue]:

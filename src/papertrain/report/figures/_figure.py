@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -117,12 +116,7 @@ def to_csv(d: Drawing) -> str:
 
 
 def script(f: Figure, d: Drawing) -> str:
-    options = (
-        json.dumps(d.options, ensure_ascii=True, indent=None)
-        .replace("true", "True")
-        .replace("false", "False")
-        .replace("null", "None")
-    )
+    options = ascii(d.options)
     head = PRELUDE.format(title=d.title.replace('"""', "'''").replace("\\", "/"), name=d.name, width=round(d.width, 3), height=round(d.height, 3), colours=list(OKABE_ITO),
                           size=d.size, options=options)  # fmt: skip
     return head + f.script.strip("\n") + "\n" + CODA

@@ -225,7 +225,7 @@ def soft_multi(
                         definition="expected calibration error of the top class, 15 equal bins (biased upwards in small samples)", rows=rows, statistic=_ece),
     }  # fmt: skip
     if not binary and len(names) == 2 and len(set(t)) == 2:
-        positive = next((c for c in names if c.lower() in POSITIVE_NAMES), names[1])
+        positive = next((c for c in names if c.lower() in POSITIVE_NAMES), sorted(names)[-1])
         s = p[:, names.index(positive)]
         hit = np.array([x == positive for x in t], float)
         out["auc"] = Measured(metric="auc", value=float(sk.roc_auc_score(hit, s)), n=y.size, kind="auc", definition=f"area under the ROC curve, positive class {positive!r}",
