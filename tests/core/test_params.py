@@ -12,7 +12,7 @@ from papertrain.core.errors import PapertrainError, nearest
 from papertrain.core.params import Arg, ModeArg, OutArg, parameters
 from papertrain.core.report import Report
 from papertrain.core.schema import arguments, confine, schema_of
-from papertrain.core.units import parse_bytes, show_bytes, show_number, show_seconds
+from papertrain.core.units import parse_bytes, show_bytes, show_number, show_seconds, show_size
 
 
 def verb(
@@ -73,7 +73,10 @@ def test_paths_and_texts_that_are_paths_stay_in_the_granted_folders(tmp_path: Pa
 
 def test_sizes_are_read_as_on_the_label_and_shown_the_same() -> None:
     assert (
-        parse_bytes("512GB") == 512 * 10**9 and parse_bytes("64 GiB") == 64 * 2**30 and show_bytes(141e9) == "141.0 GB"
+        parse_bytes("512GB") == 512 * 10**9
+        and parse_bytes("64 GiB") == 64 * 2**30
+        and show_bytes(141e9) == "131.3 GiB"
+        and show_size(141e9) == "141.0 GB"
     )
     with pytest.raises(PapertrainError):
         parse_bytes("lots")

@@ -47,7 +47,7 @@ def test_the_page_holds_every_decision_and_escapes_its_cells() -> None:
 def test_blocks_grow_with_bytes() -> None:
     assert [bar(x) for x in (1e8, 2e9, 14e9)] == ["▏", "▇", "▇" * 7]
     m = plan(QWEN, "4x A100-80GB", method="lora").memory
-    assert m is not None and "weights 15." in memory_line(m)
+    assert m is not None and "weights 14." in memory_line(m)
 
 
 def test_an_alternative_says_its_price() -> None:

@@ -20,7 +20,17 @@ def parse_bytes(text: str) -> int:
 
 
 def show_bytes(n: float | None) -> str:
-    """GB as on the label of a card (10^9), one decimal; `unknown` for None."""
+    """Device memory as drivers and torch print it (powers of 1024), one decimal; `unknown` for None."""
+    if n is None:
+        return "unknown"
+    for unit, size in (("TiB", TIB), ("GiB", GIB), ("MiB", MIB), ("KiB", KIB)):
+        if abs(n) >= size:
+            return f"{n / size:.1f} {unit}"
+    return f"{n:.0f} B"
+
+
+def show_size(n: float | None) -> str:
+    """Host memory, disks and files as their labels say (powers of 1000), one decimal; `unknown` for None."""
     if n is None:
         return "unknown"
     for unit, size in (("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):

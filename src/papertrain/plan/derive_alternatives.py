@@ -9,7 +9,7 @@ from msgspec import structs
 
 from papertrain.core.models import Compute
 from papertrain.core.training import Alternative
-from papertrain.core.units import show_bytes
+from papertrain.core.units import show_size
 from papertrain.core.values import Effect
 from papertrain.facts.load import gpu
 from papertrain.plan.rulesets import ADAPTERS
@@ -170,7 +170,7 @@ def words(changes: Mapping[str, Any], p: Placed, d: Draft) -> str:
     parts = ["1 card" if x == "1 cards" else x for x in parts]
     text = ", ".join(parts) or f"accumulation {changes.get('gradient_accumulation_steps')}"
     if p.layout.offload not in ("none", "activations"):
-        need = show_bytes(p.memory.host_bytes.value)
+        need = show_size(p.memory.host_bytes.value)
         text += f" ({need} of host memory a node" + (
             ")" if d.compute.host_memory_bytes is not None else "; say --host-ram)"
         )

@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec import structs
 
-from papertrain.core.units import show_bytes
+from papertrain.core.units import show_bytes, show_size
 from papertrain.core.values import Decision, Source
 from papertrain.facts.laws import law
 from papertrain.plan.derive_question import by_user
@@ -89,8 +89,8 @@ def stage_reason(d: Draft, p: Placed, state: str) -> str:
 def offload_reason(d: Draft, p: Placed, state: str) -> str:
     host = d.compute.host_memory_bytes
     if p.layout.offload != "none":
-        return f"without it the card is too small; {show_bytes(p.memory.host_bytes.value)} of host memory a node" + (
-            f" of {show_bytes(host)}" if host is not None else ", which is not known: say --host-ram"
+        return f"without it the card is too small; {show_size(p.memory.host_bytes.value)} of host memory a node" + (
+            f" of {show_size(host)}" if host is not None else ", which is not known: say --host-ram"
         )
     if p.fits in ("no", "tight") and host is None and d.compute.gpu.id != "cpu":
         return f"{state}; offload could help, but the host memory is not known: say --host-ram"

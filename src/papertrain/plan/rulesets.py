@@ -177,4 +177,4 @@ def warmup_for(rules: str, task: str, total_steps: int) -> int:
         ratio = table["ratio"]
     least, most = float(table["least_steps"]), float(table["most_steps"])
     steps = min(max(ratio * total_steps, least), most, float(table["most_ratio"]) * total_steps)
-    return min(max(1, round(steps)), max(0, total_steps - 1))
+    return int(min(max(1, round(steps)), max(0, total_steps - 1)))

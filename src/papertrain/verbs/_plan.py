@@ -50,8 +50,6 @@ def profile_of(path: Path, model: ModelSpec, task: str | None, seq_len: int | No
     from papertrain.data.profile import profile
     from papertrain.plan.steps_task import sequence_length, task_of, template
 
-    if not path.exists():
-        raise PapertrainError("no such data file", code="no-file", file=path)
     name = None if (t := template(model, task or "sft")) is None else t.value
     first = seq_len or model.max_positions or 2**20
 

@@ -106,13 +106,13 @@ def recipe(size: str, p: TrainingPlan) -> Recipe:
 
 def table(found: list[Recipe]) -> str:
     """Aligned columns, one line a recipe, at most 100 wide."""
-    head = f"  {'card':<22} {'model':<5} {'n':>2} {'fits':<5} {'b×acc':>6} {'lr':>7} {'r/α':>6} {'prec':<5} {'ckpt':<4} {'Z':<2} {'GB (90 %)':>16} {'tok/s (range)':>18}"
+    head = f"  {'card':<22} {'model':<5} {'n':>2} {'fits':<5} {'b×acc':>6} {'lr':>7} {'r/α':>6} {'prec':<5} {'ckpt':<4} {'Z':<2} {'GiB (90 %)':>16} {'tok/s (range)':>18}"
     lines = ["", head]
     for r in found:
         memory = (
             "unknown"
             if r.device_bytes is None
-            else f"{r.device_bytes / 1e9:.0f} ({(r.device_low or 0) / 1e9:.0f}-{(r.device_high or 0) / 1e9:.0f})"
+            else f"{r.device_bytes / 2**30:.0f} ({(r.device_low or 0) / 2**30:.0f}-{(r.device_high or 0) / 2**30:.0f})"
         )
         speed = (
             "unknown"
