@@ -173,6 +173,12 @@ def test_a_folder_of_rank_logs_and_a_compressed_one(tmp_path: Path) -> None:
     assert evidence["file"].endswith("rank3.log.gz") and evidence["line"] == 3
 
 
+def test_a_file_in_a_folder_that_is_no_text_is_passed_over(tmp_path: Path) -> None:
+    put(tmp_path, "run/train.log", OOM)
+    (tmp_path / "run/core.log").write_bytes(bytes(range(256)) * 40)
+    assert best(diagnose([tmp_path / "run"]))["class"].startswith("oom-")
+
+
 def test_standard_input(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     class Stdin:
         buffer = put(tmp_path, "in", OOM).open("rb")

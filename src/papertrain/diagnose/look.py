@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import IO, Any
 
+from papertrain.core.errors import PapertrainError
 from papertrain.core.findings import Signal
 from papertrain.diagnose.case import Case
 from papertrain.diagnose.catalogue import literals
@@ -25,7 +26,13 @@ def look(
 ) -> Case:
     """Read everything once. Raises PapertrainError for what cannot be read or is no text."""
     words = literals()
-    logs = [LogFile(s.name, scan(chunks(s, stdin), words, s.name), words) for s in sources]
+    logs = []
+    for s in sources:
+        try:
+            logs.append(LogFile(s.name, scan(chunks(s, stdin), words, s.name), words))
+        except PapertrainError:
+            if not s.inside:
+                raise
     return Case(logs, configs, plan, versions, signals)
 
 

@@ -21,10 +21,11 @@ MOST_FILES = 400
 
 
 class Source(Value, frozen=True, kw_only=True):
-    """One thing to read. `path` is None for standard input."""
+    """One thing to read. `path` is None for standard input; `inside` says that it was found in a folder, not named."""
 
     name: str
     path: Path | None
+    inside: bool = False
 
 
 def expand(paths: Sequence[str | Path]) -> list[Source]:
@@ -38,7 +39,7 @@ def expand(paths: Sequence[str | Path]) -> list[Source]:
         if not path.exists():
             raise PapertrainError(f"{path}: no such file or folder", code="missing-file", file=path)
         if path.is_dir():
-            inside = [Source(name=str(p), path=p) for p in logs_in(path)]
+            inside = [Source(name=str(p), path=p, inside=True) for p in logs_in(path)]
             if not inside:
                 raise PapertrainError(
                     f"{path}: no log in this folder",
