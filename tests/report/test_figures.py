@@ -14,7 +14,7 @@ import pytest
 
 from papertrain.core.discover import discover
 from papertrain.report import figures
-from papertrain.report.figures import bars, cd, confusion, curves, dots, seeds
+from papertrain.report.figures import bars, cd, confusion, curves, dots, heatmap, seeds
 from papertrain.report.figures._figure import OKABE_ITO, Drawing, Files, draw, to_csv
 
 KNOWN = discover(figures, "FIGURE")
@@ -30,6 +30,8 @@ DRAWINGS: dict[str, Drawing] = {
         (g, p, 10 if g == p else 3) for g in ("neg", "neutral", ODD) for p in ("neg", "neutral", ODD))),
     "seeds": Drawing(name="seeds", title="Seeds", header=seeds.HEADER, width=3.3, height=2.2, rows=tuple(
         (m, "Accuracy (%)", s, 80 + s + k, "E1") for k, m in enumerate(("ours", ODD, "third")) for s in (1, 2, 3))),
+    "heatmap": Drawing(name="heatmap", title="Heat map", header=heatmap.HEADER, width=4.5, height=2.2, rows=tuple(
+        (m, g, 0.5 + k / 10, f"{50 + 10 * k}.0" if m != ODD else "", k / 2 if m != ODD else None, "E1") for k, m in enumerate(("full", "no a", ODD)) for g in ("x (%)", "y_z (%)"))),
     "cd": Drawing(name="cd", title="Ranks", header=cd.HEADER, width=4.5, height=1.9, options={"cd": 1.2, "cliques": [["a", "b"], ["b", ODD]]}, rows=(
         ("a", 1.2, 12), ("b", 2.1, 12), (ODD, 3.0, 12), ("d", 3.7, 12))),
 }  # fmt: skip

@@ -332,6 +332,10 @@ def _proposed(board: Board, tests: Sequence[Test], more: Sequence[dict[str, Any]
         out.append({"name": "seeds", "why": "several seeds: every run is shown"})
     if any(e.metric == "accuracy" and e.items is not None and e.items.label is not None for e in entries):
         out.append({"name": "confusion", "why": "classes: which are taken for which"})
+    if len(board.systems) >= 4 and 3 <= len(board.heads) <= 16:
+        out.append(
+            {"name": "heatmap", "why": "several methods in several columns, as in an ablation: where each one stands"}
+        )
     if any(o["test"] == "friedman" for o in more):
         out.append({"name": "cd", "why": "several methods on many data sets: mean ranks and what can be told apart"})
     return out

@@ -10,7 +10,7 @@ from papertrain.core.discover import discover
 from papertrain.core.results import Column
 from papertrain.core.workspace import Workspace
 from papertrain.report import figures
-from papertrain.report.figures import bars, cd, confusion, curves, dots, seeds
+from papertrain.report.figures import bars, cd, confusion, curves, dots, heatmap, seeds
 from papertrain.report.figures._figure import Drawing, Files, draw
 from papertrain.report.venue import venue
 from papertrain.results import names, statement
@@ -34,14 +34,13 @@ def drawn(found: Comparison, asked: Asked) -> Iterator[Files]:
         "confusion": _confusion,
         "seeds": _seeds,
         "cd": _cd,
+        "heatmap": _heatmap,
     }
-    asked_for = set(asked.figures) | (
-        {"differences", "curves", "confusion", "seeds", "cd"} if asked.everything else set()
-    )
+    asked_for = set(asked.figures) | (set(makers) if asked.everything else set())
     for name, make in makers.items():
         if name not in USUAL and name not in asked_for:
             continue
-        made = make(found, min(v.text_pt / 72.27, 7.0) if name in ("curves", "cd") else width)
+        made = make(found, min(v.text_pt / 72.27, 7.0) if name in ("curves", "cd", "heatmap") else width)
         if made is not None:
             kind, drawing = made
             yield draw(known[kind], _sized(drawing, v.figure_pt))
@@ -255,3 +254,36 @@ def _cd(found: Comparison, width: float) -> tuple[str, Drawing] | None:
     options = {"cd": float(o["cd"]), "cliques": [[found.labels.get(s, s) for s in g] for g in o["cliques"]]}
     return "cd", Drawing(name="cd", title=f"Mean ranks of {o['metric']} over {o['n']} data sets, Nemenyi critical difference at {o['alpha']:g}", header=cd.HEADER, rows=rows,
                          width=min(width, 4.8), height=1.2 + 0.17 * len(rows) + 0.1 * len(o["cliques"]), options=options)  # fmt: skip
+
+
+def _heatmap(found: Comparison, width: float) -> tuple[str, Drawing] | None:
+    table = found.table
+    datasets, metrics = {c.dataset for c in table.columns}, {c.metric for c in table.columns}
+    if len(table.rows) < 3 or not 2 <= len(table.columns) <= 16:
+        return None
+    rows: list[tuple[Any, ...]] = []
+    for i, name in enumerate(table.rows):
+        for j, c in enumerate(table.columns):
+            values = [line[j].value for line in table.cells]
+            real = [v for v in values if v is not None]
+            value, shade = values[i], None
+            if value is not None:
+                span = max(real) - min(real)
+                shade = 1.0 if span == 0 else (value - min(real)) / span
+                shade = (
+                    shade if found.board.directions[found.board.heads[j]] is not False else 1 - shade if span else 1.0
+                )
+            unit = " (%)" if c.points else ""
+            shown = statement.value(value, c) if value is not None else ""
+            rows.append(
+                (
+                    found.labels.get(name, name),
+                    _group(c, len(datasets) > 1, len(metrics) > 1) + unit,
+                    value,
+                    shown,
+                    shade,
+                    table.cells[i][j].evidence,
+                )
+            )
+    return "heatmap", Drawing(name="heatmap", title="Every method in every column; colour compares within a column", header=heatmap.HEADER, rows=tuple(rows), width=width,
+                              height=1.3 + 0.27 * len(table.rows))  # fmt: skip

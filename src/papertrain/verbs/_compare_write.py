@@ -15,7 +15,7 @@ from papertrain.results import statement
 from papertrain.verbs._compare import Asked, Comparison, sheet_of
 from papertrain.verbs._compare_figures import drawn
 
-NAMES = ("main", "differences", "curves", "confusion", "seeds", "cd")
+NAMES = ("main", "differences", "curves", "confusion", "seeds", "cd", "heatmap")
 
 
 def write(

@@ -31,7 +31,8 @@ def compare(
     against: Annotated[Path | None, Arg("say what changed since the tables in this folder", "DIR")] = None,
     all: Annotated[bool, Arg("every pair, sub-task and figure, and the metrics that are left out otherwise")] = False,
     figures: Annotated[
-        Sequence[str], Arg("also draw: differences, cd (main, curves, confusion and seeds are drawn anyway)", "NAME")
+        Sequence[str],
+        Arg("also draw: differences, cd, heatmap (main, curves, confusion and seeds are drawn anyway)", "NAME"),
     ] = (),
     style: Annotated[Sequence[str], Arg("a venue (neurips, acl, icml, …) or intervals", "NAME")] = (),
     test: Annotated[
