@@ -35,10 +35,8 @@ for path in sorted(Path(sys.argv[1]).glob("*.json")):
                 line["left_auto"] = "auto" in json.dumps(document)
             else:
                 # One process reads what is meant for several: the product must be that of one.
-                world = document["train_batch_size"] // (
-                    document["train_micro_batch_size_per_gpu"] * document["gradient_accumulation_steps"]
-                )
-                document["train_batch_size"] //= world
+                per_device = document["train_micro_batch_size_per_gpu"] * document["gradient_accumulation_steps"]
+                document["train_batch_size"] = min(document.get("train_batch_size", per_device), per_device)
             read = DeepSpeedConfig(document)
         line |= {"stage": int(read.zero_config.stage), "micro": read.train_micro_batch_size_per_gpu, "accumulation": read.gradient_accumulation_steps,
                  "clipping": read.gradient_clipping, "bf16": bool(read.bfloat16_config.enabled), "fp16": bool(read.float16_config.enabled),

@@ -107,6 +107,11 @@ def complete(job: Job, accumulation: int | None = None) -> dict[str, Any]:
     return found | {"zero_optimization": zero(job, auto=False)}
 
 
+def for_script(job: Job) -> dict[str, Any]:
+    """Without the product: it then holds on any number of devices, as the script's global batch does."""
+    return {key: value for key, value in complete(job, accumulation=1).items() if key != "train_batch_size"}
+
+
 def stand_alone(job: Job) -> dict[str, Any]:
     found = complete(job)
     if str(job.optimizer) in TYPES:
@@ -193,7 +198,7 @@ def files(job: Job) -> Files:
         f"{here}/ds_zero{n}.json": json_text(for_trainer(job)),
         f"{here}/ds_zero{n}_standalone.json": json_text(stand_alone(job)),
         # The custom script accumulates by itself, normalised by tokens: for DeepSpeed every one of its steps is complete.
-        f"{here}/ds_zero{n}_script.json": json_text(complete(job, accumulation=1)),
+        f"{here}/ds_zero{n}_script.json": json_text(for_script(job)),
         f"{here}/README.md": no_comment_page(job, f"DeepSpeed {VERSION}, ZeRO-{n}", pages, notes),
     }
 

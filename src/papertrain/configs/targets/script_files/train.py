@@ -533,14 +533,15 @@ def train(args, accelerator, tokenizer, labels, train_set, validation_set, log, 
     keeps_logits = "logits_to_keep" in inspect.signature(inner.forward).parameters
     sizes = {"parameters": sum(p.numel() for p in model.parameters()),
              "trainable_parameters": sum(p.numel() for p in model.parameters() if p.requires_grad)}  # fmt: skip
-    model, optimizer = accelerator.prepare(model, make_optimizer(args, model))
-    scheduler = get_scheduler(args.lr_scheduler, optimizer.optimizer, args.warmup_steps, total_steps)
+    optimizer = make_optimizer(args, model)
+    scheduler = get_scheduler(args.lr_scheduler, optimizer, args.warmup_steps, total_steps)
+    model, optimizer = accelerator.prepare(model, optimizer)
     progress = {"step": 0, "best_loss": None, "best_step": 0, "without_gain": 0}
     set_seed(args.seed, device_specific=True)  # weights start alike on all devices, dropout does not
     if checkpoint:
         progress = restore(checkpoint, optimizer, scheduler, accelerator)
     log(event="resume" if checkpoint else "start", from_step=progress["step"], total_steps=total_steps, steps_per_epoch=steps_per_epoch,
-        devices=accelerator.num_processes, device=accelerator.device.type, **sizes, examples=len(train_set), tokens=sum(lengths),
+        devices=accelerator.num_processes, device=accelerator.device.type, distributed=accelerator.distributed_type.value, **sizes, examples=len(train_set), tokens=sum(lengths),
         trainable_tokens=sum(learned_in(e) for e in train_set), cut_examples=sum(e["cut"] for e in train_set),
         validation_examples=len(validation_set), versions={m.__name__: m.__version__ for m in (torch, transformers)},
         arguments=vars(args))  # fmt: skip
@@ -599,7 +600,9 @@ def train(args, accelerator, tokenizer, labels, train_set, validation_set, log, 
 def main(argv=None):
     args = parse_args(argv)
     half = {"bf16": "bf16", "fp16": "fp16"}.get(args.precision, "no")
-    accelerator = Accelerator(mixed_precision=half, cpu=not torch.accelerator.is_available())
+    # Told that it is on a processor, accelerate passes DeepSpeed over in silence.
+    on_cpu = not torch.accelerator.is_available() and os.environ.get("ACCELERATE_USE_DEEPSPEED") != "true"
+    accelerator = Accelerator(mixed_precision=half, cpu=on_cpu)
     set_seed(args.seed)
     out = Path(args.output_dir)
     out.mkdir(parents=True, exist_ok=True)
