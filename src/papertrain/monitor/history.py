@@ -176,26 +176,34 @@ class History:
         """At least this share of the plan is done; where the plan is unknown, half an epoch, or epochs are unknown too."""
         if self.progress is not None:
             return self.progress >= share
+        return self.counted_from_zero or self.epochs_done is None or self.epochs_done >= 0.5
+
+    @cached_property
+    def epochs_done(self) -> float | None:
+        """The epoch of the last loss, or None."""
         c = self.raw_loss
-        return c is None or not len(c) or isnan(c.epochs[-1]) or c.epochs[-1] >= 0.5
+        return None if c is None or not len(c) or isnan(c.epochs[-1]) else c.epochs[-1]
+
+    @cached_property
+    def counted_from_zero(self) -> bool:
+        """Lightning writes `epoch` as a whole number: 0 throughout the first, which says nothing about how far it is.
+        Sixty rows are taken to be far enough then."""
+        c = self.raw_loss
+        return c is not None and len(c) >= 60 and self.epochs_done == 0 and not any(c.epochs)
 
     @property
     def one_epoch(self) -> bool:
         """A whole epoch, or half of the plan, is done: what a staircase does inside an epoch is behind."""
-        c = self.raw_loss
-        if c is None or not len(c) or isnan(c.epochs[-1]):
+        if self.epochs_done is None or self.counted_from_zero:
             return True
         if self.progress is None:
-            return c.epochs[-1] >= 0.99
-        return c.epochs[-1] >= 1.2 or self.progress >= 0.5
+            return self.epochs_done >= 0.99
+        return self.epochs_done >= 1.2 or self.progress >= 0.5
 
     @property
     def single_epoch(self) -> bool:
         """The whole plan is one pass over the data: nothing repeats, and no staircase is to be expected."""
-        c = self.raw_loss
-        if c is None or not len(c) or isnan(c.epochs[-1]) or not self.progress:
-            return False
-        return c.epochs[-1] / self.progress <= 1.05
+        return bool(self.epochs_done and self.progress) and self.epochs_done / self.progress <= 1.05  # type: ignore[operator]
 
     @cached_property
     def ended(self) -> bool:
