@@ -129,6 +129,25 @@ def test_a_renamed_argument_is_renamed_in_the_script(tmp_path: Path) -> None:
     assert "+args = TrainingArguments(output_dir='o', eval_strategy='steps')  # evaluation_strategy" in fix["patch"]
 
 
+def test_the_wrong_variable_is_renamed_in_the_start_script(tmp_path: Path) -> None:
+    log = put(
+        tmp_path,
+        "train.log",
+        "torch.distributed.DistStoreError: Timed out after 901 seconds waiting for clients. 1/2 clients joined.\n",
+    )
+    run = put(
+        tmp_path,
+        "run.sh",
+        "#!/bin/bash\n# RANK=0 on the first node\nFORCE_TORCHRUN=1 NNODES=2 RANK=1 MASTER_ADDR=10.0.0.1 llamafactory-cli train sft.yaml\n",
+    )
+    found = best(diagnose([log], config=[run]))
+    assert found["class"] == "launch-env-ignored"
+    assert (
+        "+FORCE_TORCHRUN=1 NNODES=2 NODE_RANK=1 MASTER_ADDR=10.0.0.1 llamafactory-cli train sft.yaml"
+        in found["fixes"][0]["patch"]
+    )
+
+
 def test_without_a_file_the_lines_to_write_are_said(tmp_path: Path) -> None:
     fix = best(diagnose([put(tmp_path, "train.log", OOM)]))["fixes"][0]
     assert fix["patch"] is None and any("per_device_train_batch_size" in c for c in fix["commands"])

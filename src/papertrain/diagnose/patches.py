@@ -55,6 +55,9 @@ DEFAULTS = {"gradient_accumulation_steps": 1, "micro_batch_size": 8, "epochs": 3
 PLAN = frozenset(["micro_batch_size", "gradient_accumulation_steps", "learning_rate", "epochs", "optimizer", "attention", "sequence_length", "method", "lora_targets", "lora_rank", "zero_stage", "gradient_checkpointing", "precision", "offload", "warmup_steps", "max_grad_norm", "template", "beta", "lora_dropout", "early_stopping_patience", "eval_steps"])  # fmt: skip
 
 
+LAUNCHER = frozenset({"gpus", "master_port"})
+
+
 class Impossible(Exception):
     """The change cannot be made here: a batch of 1 has no half."""
 
@@ -111,7 +114,13 @@ def said(remedy: Remedy, case: Case) -> Iterator[str]:
             continue
         deepspeed = HF.get(knob, knob) == "" and knob in DEEPSPEED
         name = DEEPSPEED[knob] if deepspeed else HF.get(knob, knob) or knob
-        place = "in the DeepSpeed JSON" if deepspeed else "in the training arguments"
+        place = (
+            "in the DeepSpeed JSON"
+            if deepspeed
+            else "for the launcher"
+            if knob in LAUNCHER
+            else "in the training arguments"
+        )
         if value is None:
             yield f"{place}: remove {name}"
         elif isinstance(value, str) and value[:1] in "*/+=" and len(value) > 1:

@@ -53,7 +53,7 @@ RULE = cause(
             "the launcher's own names",
             "NNODES=2 NODE_RANK=0 MASTER_ADDR=<first node> MASTER_PORT=29500 llamafactory-cli train …   # NODE_RANK=1 on the second",
             "torchrun --nnodes=2 --node_rank=0 --master_addr=<first node> --master_port=29500 …",
-            sets={"RANK": "NODE_RANK"},
+            sets={"rename:RANK": "NODE_RANK"},
             proof="each node prints another node rank",
         ),
     ),
