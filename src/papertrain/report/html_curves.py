@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from html import escape
 from math import floor, isfinite, log10
 
@@ -30,7 +30,7 @@ def thin(xs: Sequence[float], ys: Sequence[float], columns: int = COLUMNS) -> li
     if len(points) <= 4 * columns:
         return points
     first, last = min(p[0] for p in points), max(p[0] for p in points)
-    width = (last - first) / columns or 1.0
+    width = float(last - first) / columns or 1.0
     buckets: dict[int, list[int]] = {}
     for i, (x, y) in enumerate(points):
         b = buckets.setdefault(min(columns - 1, int((x - first) / width)), [i, i, i, i])
@@ -84,28 +84,26 @@ def curve(name: str, series: Sequence[Series], marks: Sequence[Mark] = (), *, un
     return f'<figure><figcaption>{caption}</figcaption><svg viewBox="0 0 {W} {H}" role="img" aria-label="{escape(label)}">{inner}</svg>{listed}{said}</figure>'
 
 
-def _marks(marks: Sequence[Mark], x0: float, x1: float, at_x: object) -> str:
-    place = at_x if callable(at_x) else None
-    assert place is not None
+def _marks(marks: Sequence[Mark], x0: float, x1: float, at_x: Callable[[float], float]) -> str:
     drawn = ""
     for m in marks:
         if x0 <= m.step <= x1:
-            x = place(m.step)
+            x = at_x(m.step)
             side = ("end", x - 4) if x > W * 0.75 else ("start", x + 4)
             drawn += f'<path class="mark {escape(m.level)}" d="M{x:.1f} {TOP}V{H - BOTTOM}"><title>{escape(m.says)}</title></path>'
             drawn += f'<text class="{escape(m.level)}" x="{side[1]:.1f}" y="{TOP - 8}" text-anchor="{side[0]}">{escape(m.level)} · {m.step:g}</text>'
     return drawn
 
 
-def _axes(x0: float, x1: float, low: float, high: float, at_x: object, logarithmic: bool, unit: str) -> str:
-    place = at_x if callable(at_x) else None
-    assert place is not None
+def _axes(
+    x0: float, x1: float, low: float, high: float, at_x: Callable[[float], float], logarithmic: bool, unit: str
+) -> str:
     drawn = f'<path class="frame" d="M{LEFT} {TOP}V{H - BOTTOM}H{W - RIGHT}"/>'
     for v in ticks(low, high, 4):
         y = TOP + (high - v) / (high - low) * (H - TOP - BOTTOM)
         drawn += f'<path class="grid" d="M{LEFT} {y:.1f}H{W - RIGHT}"/><text x="{LEFT - 6}" y="{y + 4:.1f}" text-anchor="end">{(10**v if logarithmic else v):.3g}</text>'
     for v in ticks(x0, x1, 5):
-        x = place(v)
+        x = at_x(v)
         drawn += f'<text x="{x:.1f}" y="{H - BOTTOM + 16}" text-anchor="middle">{v:,g}</text>'
     return (
         drawn

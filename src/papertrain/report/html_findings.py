@@ -22,7 +22,8 @@ def signals_table(signals: Sequence[Mapping[str, Any]]) -> str:
         if unknown
         else ""
     )
-    return table((say("signal"), say("level"), say("says"), say("line")), rows) + folded
+    heads = (say("signal"), say("level"), say("says"), say("line"))
+    return (table(heads, rows) if rows else "") + folded
 
 
 def _where(s: Mapping[str, Any]) -> str:
@@ -35,7 +36,7 @@ def diagnosis_card(d: Mapping[str, Any]) -> str:
     kind = "" if d.get("benign") else " critical"
     head = f"<h4>{escape(str(d['id']))} · {escape(str(d['title']))}</h4><p><code>{escape(str(d['class']))}</code> {escape(say('confidence {c:.0f} %', c=100 * float(d.get('confidence') or 0)))}</p>"
     cause = f"<p>{escape(str(d.get('cause') or ''))}</p>"
-    lines = "\n".join(f"{e['file']}:{e['line']}: {e['text']}" for e in d.get("evidence", ()))
+    lines = "\n".join(f"{_short(str(e['file']))}:{e['line']}: {e['text']}" for e in d.get("evidence", ()))
     quoted = f'<h4>{escape(say("Evidence"))}</h4><pre tabindex="0">{escape(lines)}</pre>' if lines else ""
     out = "".join(
         f"<li><code>{escape(str(r['class']))}</code>: {escape(str(r['because']))}</li>" for r in d.get("ruled_out", ())
@@ -47,6 +48,11 @@ def diagnosis_card(d: Mapping[str, Any]) -> str:
         else ""
     )
     return f'<article class="card{kind}">{head}{cause}{quoted}{ruled}{check}{"".join(map(fix_part, d.get("fixes", ())))}</article>'
+
+
+def _short(file: str) -> str:
+    """A run's file by its place below the workspace: where the workspace lay is nobody's business."""
+    return file[file.rindex("/runs/") + 1 :] if "/runs/" in file else file.rpartition("/")[2]
 
 
 def fix_part(f: Mapping[str, Any]) -> str:

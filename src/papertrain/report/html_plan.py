@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from html import escape
 from typing import Any
 
@@ -77,7 +77,7 @@ def memory_bar(plan: TrainingPlan) -> str:
     drawn = boxes + _range(device, whole) + _limit(capacity, whole)
     key = "".join(f"<li>{swatch(i)}{escape(n)} {show_bytes(s)}</li>" for i, (n, s) in enumerate(parts))
     return (
-        f'<figure class="memory"><svg viewBox="0 0 {WIDTH} 60" role="img" aria-label="{escape(said)}">{drawn}</svg>'
+        f'<figure class="memory"><svg viewBox="0 0 {WIDTH} 60" preserveAspectRatio="none" role="img" aria-label="{escape(said)}">{drawn}</svg>'
         f'<figcaption>{escape(said)}</figcaption><ul class="key">{key}</ul>{_beside(plan)}</figure>'
     )
 
@@ -86,14 +86,14 @@ def _range(e: Estimate, whole: float) -> str:
     if e.low is None or e.high is None:
         return ""
     a, b = WIDTH * e.low / whole, WIDTH * e.high / whole
-    return f'<path d="M{a:.1f} 46v8m0-4H{b:.1f}m0-4v8" stroke="currentColor" stroke-width="2" fill="none"/>'
+    return f'<path d="M{a:.1f} 46v8m0-4H{b:.1f}m0-4v8" stroke="currentColor" stroke-width="2" fill="none" vector-effect="non-scaling-stroke"/>'
 
 
 def _limit(capacity: int | None, whole: float) -> str:
     if not capacity:
         return ""
     x = WIDTH * capacity / whole
-    return f'<path d="M{x:.1f} 2V56" stroke="currentColor" stroke-width="3"/><text x="{x - 6:.1f}" y="12" text-anchor="end">{show_bytes(capacity)}</text>'
+    return f'<path d="M{x:.1f} 2V56" stroke="currentColor" stroke-width="3" vector-effect="non-scaling-stroke"/>'
 
 
 def _beside(plan: TrainingPlan) -> str:
@@ -107,7 +107,7 @@ def _beside(plan: TrainingPlan) -> str:
     return table((say("besides"), say("estimate")), rows)
 
 
-def span(e: Estimate, show: Any) -> str:
+def span(e: Estimate, show: Callable[[float | None], str]) -> str:
     """`12 GiB (11 to 14)`, or why it is not known."""
     if e.value is None:
         return say("unknown: {why}", why=e.unknown or e.ask or "-")

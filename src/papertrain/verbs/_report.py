@@ -100,7 +100,8 @@ def watched_part(path: Path) -> str:
     except PapertrainError as error:
         return wrong(error)
     signals = watched.data["signals"]
-    said = f"<p>{tag(watched.data['level'], watched.data['level'])} {escape(watched.result)}</p><p>{escape(watched.explanation)}</p>"
+    level = escape(watched.data["level"])
+    said = f'<p><strong class="{level}">{escape(watched.result)}</strong></p><p>{escape(watched.explanation)}</p>'
     return said + f'<div class="curves">{"".join(curve_parts(path, signals))}</div>' + signals_table(signals)
 
 

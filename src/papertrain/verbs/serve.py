@@ -17,11 +17,12 @@ def serve(
     host: Annotated[str, Arg("the address to listen on")] = "127.0.0.1",
     i_understand: Annotated[bool, Arg("needed for any address but this machine's own")] = False,
     no_open: Annotated[bool, Arg("do not open a browser")] = False,
+    write: Annotated[bool, Arg("let the page write a plan whose exact bytes it has shown")] = False,
 ) -> Report:
-    """Show workspaces and ask every reading verb in a page on this machine.
+    """Show workspaces in a page on this machine: plan with sliders, live curves, diagnoses, results, package.
 
-    Local and offline: 127.0.0.1, a random token in the address, nothing loaded from anywhere, nothing written.
-    Where ports are forbidden, `papertrain report WORK -o FILE.html` gives the same as a file.
+    Local and offline: 127.0.0.1, a random token in the address, nothing loaded from anywhere, nothing written without
+    --write. English and Chinese, light and dark, by what the browser asks for. Where ports are forbidden, `papertrain report WORK -o FILE.html` gives the same as a file.
 
     papertrain serve work
     papertrain serve work --port 8765 --no-open
@@ -48,6 +49,6 @@ def serve(
         if not folder.is_dir():
             raise PapertrainError("not a folder", code="no-folder", file=folder)
     sys.stdout.flush()
-    arguments = [host, str(port), "0" if no_open else "1", *map(str, work)]
+    arguments = [host, str(port), "0" if no_open else "1", "1" if write else "0", *map(str, work)]
     # A face is a program of its own: it replaces this process.
     os.execv(sys.executable, [sys.executable, "-m", "papertrain.web", *arguments])

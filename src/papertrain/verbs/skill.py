@@ -20,7 +20,7 @@ PLACES = {
 
 
 def skill(
-    action: Annotated[Literal["install", "show"], Arg("install the folder, or show its text")] = "show",
+    action: Annotated[Literal["install", "show"], Arg("install the folder, or show its text", "ACTION")] = "show",
     *,
     tool: Annotated[
         Literal["claude-code", "codex", "cursor", "gemini", "copilot"] | None, Arg("which coding agent it is for")

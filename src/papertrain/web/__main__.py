@@ -1,4 +1,4 @@
-"""`python -m papertrain.web HOST PORT OPEN FOLDER…`: the server behind `papertrain serve`."""
+"""`python -m papertrain.web HOST PORT OPEN WRITE FOLDER…`: the server behind `papertrain serve`."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ import sys
 from pathlib import Path
 
 from papertrain.web.app import build
+from papertrain.web.guard import patient
 
 
 def main() -> int:
     import uvicorn
 
-    host, port, opens, *names = sys.argv[1:]
+    host, port, opens, writes, *names = sys.argv[1:]
     folders = [Path(n) for n in names] or [Path.cwd()]
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listener = socket.socket(family, socket.SOCK_STREAM)
@@ -32,10 +33,18 @@ def main() -> int:
         import webbrowser
 
         webbrowser.open(address)
-    app = build(folders, token, number, "" if host in ("127.0.0.1", "localhost", "::1") else shown)
+    own = "" if host in ("127.0.0.1", "localhost", "::1") else shown
+    app = build(folders, token, number, own, writing=writes == "1")
     server = uvicorn.Server(
         uvicorn.Config(
-            app, log_level="error", access_log=False, server_header=False, timeout_keep_alive=5, limit_concurrency=200
+            app,
+            http=patient(),
+            log_level="error",
+            access_log=False,
+            server_header=False,
+            timeout_keep_alive=5,
+            timeout_graceful_shutdown=3,
+            limit_concurrency=200,
         )
     )
     server.run(sockets=[listener])

@@ -1,32 +1,41 @@
-"""The page: workspaces as reports, and a form per reading verb, derived from its signature."""
+"""The live page: Plan, Run, Diagnose, Results, Package of each workspace, and a form per reading verb.
+
+Server-rendered HTML with a small script of its own; without the script everything but live curves and sliders works.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from html import escape
+import asyncio
+import json
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from papertrain import verbs
 from papertrain.core.errors import PapertrainError
-from papertrain.core.files import only_reading
-from papertrain.core.redact import redact
-from papertrain.core.schema import READING, arguments, confine, readable, unwritten
-from papertrain.report.html import page, three_parts
-from papertrain.web.guard import COOKIE, HEADERS, host_allowed, same_origin, token_given
+from papertrain.core.redact import redact, redact_json
+from papertrain.core.texts import language
+from papertrain.web import api, forms, pages
+from papertrain.web.guard import COOKIE, HEADERS, LANGUAGE, chosen_language, host_allowed, same_origin, token_given
+from papertrain.web.static_files import asset
+
+BODY_LIMIT = 32 * 2**20
+BODY_SECONDS = 20.0
 
 
-def build(folders: Sequence[Path], token: str, port: int, host: str = "") -> Any:
-    """The application. folders: the workspaces it shows, and the only places its forms may read."""
+def build(folders: Sequence[Path], token: str, port: int, host: str = "", *, writing: bool = False) -> Any:
+    """The application. folders: the workspaces it shows, and the only places it may read. writing: whether a page may
+    write what it has shown."""
     from starlette.applications import Starlette
     from starlette.concurrency import run_in_threadpool
     from starlette.middleware.base import BaseHTTPMiddleware
-    from starlette.responses import HTMLResponse, RedirectResponse
+    from starlette.responses import HTMLResponse, RedirectResponse, Response
     from starlette.routing import Route
 
-    def answer(title: str, sections: list[tuple[str, str]], status: int = 200) -> HTMLResponse:
-        lead = '<p><a href="/">all workspaces and verbs</a></p>'
-        return HTMLResponse(redact(page(title, sections, lead=lead)), status_code=status)
+    site = pages.Site(tuple(folders), writing)
+    state = api.State(site)
+
+    def shown(html: str, status: int = 200) -> Any:
+        return HTMLResponse(redact(html), status_code=status)
 
     async def guard(request: Any, call_next: Any) -> Any:
         if not host_allowed(request.headers.get("host"), port, host):
@@ -35,48 +44,97 @@ def build(folders: Sequence[Path], token: str, port: int, host: str = "") -> Any
             response = HTMLResponse(
                 "the address needs its token: take it from the terminal where `papertrain serve` runs", status_code=401
             )
-        elif request.method == "POST" and not same_origin(request, port, host):
+        elif request.method not in ("GET", "HEAD") and not same_origin(request, port, host):
             response = HTMLResponse("the form came from elsewhere", status_code=403)
         elif given == "address":
             response = RedirectResponse(request.url.path, status_code=303)
             response.set_cookie(COOKIE, token, httponly=True, samesite="strict")
         else:
+            language.set(chosen_language(request))
             response = await call_next(request)
+            if request.query_params.get("lang") in ("en", "zh"):
+                response.set_cookie(LANGUAGE, request.query_params["lang"], httponly=True, samesite="strict")
         for name, value in HEADERS.items():
             response.headers[name] = value
         return response
 
-    async def home(request: Any) -> Any:
-        return answer("papertrain", _home(folders))
+    def html_page(make: Callable[[Any], str]) -> Callable[[Any], Awaitable[Any]]:
+        """A page made by a function of the request; what the user got wrong is a page too."""
 
-    async def workspace(request: Any) -> Any:
-        number = request.path_params["number"]
-        if number >= len(folders):
-            return answer("no such workspace", [], 404)
-        report = await run_in_threadpool(_ask, "report", {"work": folders[number]})
-        if isinstance(report, PapertrainError):
-            return answer("papertrain", [("What is wrong", f"<p>{escape(report.one_line())}</p>")], 400)
-        return HTMLResponse(report.data["html"])
+        async def answer(request: Any) -> Any:
+            try:
+                return shown(await run_in_threadpool(make, request))
+            except PapertrainError as error:
+                missing = error.code in ("no-page", "no-workspace-number")
+                return shown(pages.wrong(site, error), 404 if missing else 400)
+
+        return answer
+
+    def json_answer(make: Callable[[Any, dict[str, Any]], dict[str, Any]]) -> Callable[[Any], Awaitable[Any]]:
+        async def answer(request: Any) -> Any:
+            status, given = 200, {}
+            if request.method == "POST":
+                try:
+                    given = await _body(request)
+                except (ValueError, TimeoutError) as error:
+                    return Response(str(error), status_code=408 if isinstance(error, TimeoutError) else 400)
+            try:
+                content = await run_in_threadpool(make, request, given)
+            except PapertrainError as error:
+                content, status = {"error": error.one_line()}, 404 if error.code.startswith("no-") else 400
+            blob = redact_json(json.dumps(content, ensure_ascii=False, allow_nan=False).encode())
+            return Response(
+                blob,
+                status_code=status,
+                media_type="application/json",
+                headers={"server-timing": f"derive;dur={content.get('milliseconds', 0)}"},
+            )
+
+        return answer
 
     async def form(request: Any) -> Any:
-        name = request.path_params["name"]
-        if name not in READING or name not in verbs.names():
-            return answer("no such verb", [], 404)
-        sections = [("Ask", _form(name, {}))]
+        given = None
         if request.method == "POST":
             given = {k: v for k, v in (await request.form()).items() if isinstance(v, str) and v != ""}
-            report = await run_in_threadpool(_answer, name, given, list(folders))
-            told = (
-                three_parts(report)
-                if not isinstance(report, PapertrainError)
-                else f'<p class="error">{escape(report.one_line())}</p>'
-            )
-            sections = [("Answer", told), ("Ask again", _form(name, given))]
-        return answer(f"papertrain {name}", sections)
+        name = request.path_params["name"]
+        if not forms.known(name):
+            return shown(pages.wrong(site, PapertrainError("no such verb", code="no-page")), 404)
+        return shown(await run_in_threadpool(forms.page, site, name, given))
 
+    async def static(request: Any) -> Any:
+        found = asset(request.path_params["name"])
+        if found is None:
+            return Response("not found", status_code=404)
+        return Response(found[0], media_type=found[1])
+
+    async def download(request: Any) -> Any:
+        try:
+            path = pages.download(site, request.path_params["number"], request.path_params["folder"], request.path_params["name"])  # fmt: skip
+        except PapertrainError as error:
+            return shown(pages.wrong(site, error), 404)
+        disposition = {"content-disposition": f'attachment; filename="{path.name}"'}
+        return Response(path.read_bytes(), media_type="application/octet-stream", headers=disposition)
+
+    w = "/w/{number:int}"
     routes = [
-        Route("/", home),
-        Route("/work/{number:int}", workspace),
+        Route("/", html_page(lambda r: pages.home(site))),
+        Route("/plan", html_page(lambda r: pages.new_plan(site))),
+        Route("/work/{number:int}", html_page(lambda r: pages.whole(site, r.path_params["number"]))),
+        Route(
+            f"{w}/plan", html_page(lambda r: pages.plan(site, r.path_params["number"], r.query_params.get("method")))
+        ),
+        Route(f"{w}/run", html_page(lambda r: pages.run(site, r.path_params["number"], r.query_params.get("run")))),
+        Route(f"{w}/results", html_page(lambda r: pages.results(site, r.path_params["number"]))),
+        Route(f"{w}/package", html_page(lambda r: pages.package(site, r.path_params["number"]))),
+        Route(f"{w}/file/{{folder}}/{{name}}", download),
+        Route("/diagnose", html_page(lambda r: pages.diagnose(site))),
+        Route("/api/plan", json_answer(state.plan), methods=["POST"]),
+        Route("/api/files", json_answer(state.files), methods=["POST"]),
+        Route("/api/write", json_answer(state.write), methods=["POST"]),
+        Route("/api/diagnose", json_answer(state.diagnose), methods=["POST"]),
+        Route("/api/run/{number:int}/{run}", json_answer(state.run)),
+        Route("/api/log/{number:int}/{run}/{file}", json_answer(state.log)),
+        Route("/static/{name}", static),
         Route("/verb/{name}", form, methods=["GET", "POST"]),
     ]
     app = Starlette(routes=routes)
@@ -84,61 +142,21 @@ def build(folders: Sequence[Path], token: str, port: int, host: str = "") -> Any
     return app
 
 
-def _home(folders: Sequence[Path]) -> list[tuple[str, str]]:
-    rows = []
-    for i, folder in enumerate(folders):
-        told = _ask("status", {"work": folder})
-        text = told.one_line() if isinstance(told, PapertrainError) else f"{told.result}. {told.explanation}"
-        rows.append(f'<li><a href="/work/{i}">{escape(folder.name or str(folder))}</a>: {escape(text)}</li>')
-    asks = []
-    for name in READING:
-        if name in verbs.names():
-            doc = (verbs.load(name).__doc__ or "").strip().splitlines()[0]
-            asks.append(f'<li><a href="/verb/{name}">{name}</a>: {escape(doc)}</li>')
-    return [("Workspaces", f"<ul>{''.join(rows)}</ul>"), ("Ask", f"<ul>{''.join(asks)}</ul>")]
-
-
-def _form(name: str, given: dict[str, str]) -> str:
-    """A form with a field per parameter."""
-    fields = []
-    for p in readable(verbs.load(name)):
-        value = given.get(p.name, "")
-        label = f'<label for="f-{p.name}">{escape(p.name)}{" (needed)" if p.required else ""}</label>'
-        if p.kind is bool:
-            field = f'<input type="checkbox" id="f-{p.name}" name="{p.name}" value="true"{" checked" if value else ""}>'
-        elif p.choices:
-            options = "".join(
-                f"<option{' selected' if c == value else ''}>{escape(c)}</option>" for c in ("", *p.choices)
-            )
-            field = f'<select id="f-{p.name}" name="{p.name}">{options}</select>'
-        else:
-            field = f'<input id="f-{p.name}" name="{p.name}" value="{escape(value)}" placeholder="{escape(p.arg.metavar or "")}">'
-        fields.append(f"<p>{label}<br>{field} <small>{escape(p.arg.help)}</small></p>")
-    return f'<form method="post" action="/verb/{name}">{"".join(fields)}<button>Ask</button></form>'
-
-
-def _answer(name: str, given: dict[str, str], folders: list[Path]) -> Any:
-    params = {p.name: p for p in readable(verbs.load(name))}
+async def _body(request: Any) -> dict[str, Any]:
+    """A JSON object of limited size, which comes within a limited time. Raises ValueError, TimeoutError."""
+    if request.headers.get("content-type", "").partition(";")[0] != "application/json":
+        raise ValueError("a JSON body is expected")
+    pieces, size = [], 0
+    async with asyncio.timeout(BODY_SECONDS):
+        async for piece in request.stream():
+            size += len(piece)
+            if size > BODY_LIMIT:
+                raise ValueError("too large")
+            pieces.append(piece)
     try:
-        typed: dict[str, Any] = {}
-        for key, text in given.items():
-            p = params.get(key)
-            typed[key] = (
-                True if p is not None and p.kind is bool else text.split("\n") if p is not None and p.many else text
-            )
-        values = arguments(list(params.values()), typed)
-        for key, value in values.items():
-            confine(key, value, folders, is_path=params[key].kind is Path)
-    except PapertrainError as error:
-        return error
-    return _ask(name, values)
-
-
-def _ask(name: str, values: dict[str, Any]) -> Any:
-    try:
-        with only_reading():
-            return verbs.load(name)(**values, **unwritten(verbs.load(name)))
-    except PapertrainError as error:
-        return error
-    except Exception as fault:
-        return PapertrainError(f"a fault of papertrain itself: {type(fault).__name__}", code="fault")
+        content = json.loads(b"".join(pieces) or b"{}")
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+    if not isinstance(content, dict):
+        raise ValueError("an object is expected")
+    return content

@@ -1,13 +1,24 @@
-"""Who may look: a token as Jupyter has it, the Host that was asked for, where a form came from."""
+"""Who may look: a token as Jupyter has it, the Host that was asked for, where a form came from, and for how long."""
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import hmac
 from typing import Any
 
+from papertrain.report.html import style
+
 COOKIE = "papertrain"
+LANGUAGE = "papertrain-lang"
+HEADER_SECONDS = 10.0
+
+STYLE_HASH = base64.b64encode(hashlib.sha256(style().encode()).digest()).decode()
 HEADERS = {
-    "content-security-policy": "default-src 'none'; style-src 'unsafe-inline'; img-src data:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+    "content-security-policy": (
+        f"default-src 'none'; script-src 'self'; style-src 'self' 'sha256-{STYLE_HASH}'; img-src 'self' data:; connect-src 'self'; "
+        "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+    ),
     "x-content-type-options": "nosniff",
     "referrer-policy": "no-referrer",
     "cache-control": "no-store",
@@ -35,3 +46,31 @@ def same_origin(request: Any, port: int, extra: str = "") -> bool:
     if origin is None:
         return request.headers.get("sec-fetch-site") in ("same-origin", None)
     return origin.startswith("http://") and host_allowed(origin.removeprefix("http://"), port, extra)
+
+
+def chosen_language(request: Any) -> str:
+    """What the address says, else what was chosen before, else the browser's first known language."""
+    for said in (request.query_params.get("lang"), request.cookies.get(LANGUAGE)):
+        if said in ("en", "zh"):
+            return str(said)
+    for part in request.headers.get("accept-language", "").split(","):
+        word = part.partition(";")[0].strip().lower()[:2]
+        if word in ("en", "zh"):
+            return str(word)
+    return "en"
+
+
+def patient() -> Any:
+    """uvicorn's protocol with a limit: a client that has not sent its headers in time is let go."""
+    from uvicorn.protocols.http.h11_impl import H11Protocol
+
+    class Patient(H11Protocol):
+        def connection_made(self, transport: Any) -> None:
+            super().connection_made(transport)
+            self.loop.call_later(HEADER_SECONDS, self._late)
+
+        def _late(self) -> None:
+            if self.cycle is None and not self.transport.is_closing():
+                self.transport.close()
+
+    return Patient

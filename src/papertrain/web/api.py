@@ -1,0 +1,167 @@
+"""What the page's script asks: a plan with one value changed, a run since the last look, a piece of a log."""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from papertrain import verbs
+from papertrain.core.errors import PapertrainError, Refused
+from papertrain.core.files import only_reading
+from papertrain.core.schema import confine
+from papertrain.core.texts import say
+from papertrain.report.html import three_parts
+from papertrain.report.html_findings import diagnosis_card, signals_table
+from papertrain.report.html_plan import plan_section
+from papertrain.verbs import _page
+from papertrain.web import pages
+
+KNOBS = {
+    "method", "micro_batch_size", "sequence_length", "zero_stage", "gradient_checkpointing", "precision", "offload", "learning_rate", "epochs",
+    "global_batch_size", "lora_rank", "gpu", "host_ram",
+}  # fmt: skip
+FOLLOWED = 32
+
+
+class State:
+    """The runs that are followed; everything else is a function of the request."""
+
+    def __init__(self, site: pages.Site) -> None:
+        self.site = site
+        self._followers: dict[tuple[int, str], _page.Follower] = {}
+        self._lock = threading.Lock()
+
+    # ---- plan
+
+    def plan(self, request: Any, given: dict[str, Any]) -> dict[str, Any]:
+        """The plan as HTML, and what its form shows."""
+        question, changes = self._asked(given)
+        _, p, seconds = _page.changed_plan(question, changes)
+        return {
+            "html": plan_section(p),
+            "fits": p.fits,
+            "values": {k: v for k, v in p.values().items() if k in KNOBS},
+            "milliseconds": round(seconds * 1e3, 1),
+            "command": self._command(given, changes),
+        }
+
+    def _asked(self, given: dict[str, Any]) -> tuple[Any, dict[str, str]]:
+        changes = given.get("changes") or {}
+        if not isinstance(changes, dict) or not all(isinstance(v, str) and len(v) < 200 for v in changes.values()):
+            raise PapertrainError("changes: an object of texts is expected", code="bad-value")
+        for name in changes:
+            if name not in KNOBS:
+                raise PapertrainError(f"no knob {name!r} on this page", code="unknown-key")
+        if isinstance(given.get("work"), int):
+            space = self.site.space(given["work"])
+            method = str(given.get("method") or "")
+            if method not in space.methods():
+                raise PapertrainError(say("no such plan"), code="no-plan")
+            return _page.question_of(space.root, method), changes
+        model, data = str(given.get("model") or "").strip(), str(given.get("data") or "").strip()
+        if not model:
+            raise PapertrainError(say("name a model"), code="missing-argument")
+        folders = list(self.site.folders)
+        if data:
+            data = str(self._inside(data))
+            confine("data", data, folders, is_path=True)
+        confine("model", model, folders, is_path=False)
+        changes = dict(changes)
+        cards, ram = changes.pop("gpu", ""), changes.pop("host_ram", "")
+        return _page.new_question(model, cards, None, data, ram), changes
+
+    def _inside(self, name: str) -> Path:
+        """A relative name is looked for in the served folders, one after the other."""
+        found = [f / name for f in self.site.folders if not Path(name).is_absolute() and (f / name).is_file()]
+        return found[0] if found else Path(name)
+
+    def _command(self, given: dict[str, Any], changes: dict[str, str]) -> str:
+        sets = " ".join(f"--set {s}" for s in _page.sets_of(changes))
+        target = self.site.folders[given["work"]] if isinstance(given.get("work"), int) else given.get("model")
+        cards = f" --gpu '{changes['gpu']}'" if changes.get("gpu") else ""
+        return f"papertrain plan {target}{cards} {sets}".strip()
+
+    def files(self, request: Any, given: dict[str, Any]) -> dict[str, Any]:
+        """The exact bytes that would be written, as differences from what stands there, and their digest."""
+        from papertrain.core.files import unified
+        from papertrain.report.html_findings import diff
+
+        root, texts = self._texts(given)
+        shown = []
+        for name, text in texts.items():
+            path = root / name
+            old = path.read_text("utf-8", "replace") if path.is_file() else ""
+            change = unified(old, text, name)
+            shown.append(f"<h3>{escape(name)}</h3>" + (diff(change) if change else f'<p class="soft">{escape(say("unchanged"))}</p>'))  # fmt: skip
+        return {"html": "".join(shown), "digest": _digest(texts), "texts": texts}
+
+    def _texts(self, given: dict[str, Any]) -> tuple[Path, dict[str, str]]:
+        if not isinstance(given.get("work"), int):
+            raise PapertrainError(say("files are written into a workspace"), code="no-workspace")
+        question, changes = self._asked(given)
+        q, p, _ = _page.changed_plan(question, changes)
+        root = self.site.space(given["work"]).root
+        return root, _page.files_of(root, q, p)
+
+    def write(self, request: Any, given: dict[str, Any]) -> dict[str, Any]:
+        """Write what was shown, by the verb and its governance: only with --write, only if nothing changed since."""
+        if not self.site.writing:
+            raise Refused(say("this page only reads"), code="read-only", ask=["papertrain serve --write"])
+        _, texts = self._texts(given)
+        if given.get("digest") != _digest(texts):
+            raise Refused(say("something changed since the files were shown: look again"), code="changed")
+        _, changes = self._asked(given)
+        work = self.site.space(given["work"]).root
+        extra = {"gpu": changes["gpu"]} if changes.get("gpu") else {}
+        report = verbs.load("plan")(str(work), sets=_page.sets_of(changes), name=str(given.get("method")), **extra)
+        return {"says": report.result, "files": report.data.get("files", [])}
+
+    # ---- run
+
+    def run(self, request: Any, given: dict[str, Any]) -> dict[str, Any]:
+        """A run since a sequence number."""
+        number, name = request.path_params["number"], request.path_params["run"]
+        folder = pages.run_folder(self.site.space(number), name)
+        since = request.query_params.get("since", "0")
+        with self._lock:
+            key = (number, name)
+            if key not in self._followers:
+                if len(self._followers) >= FOLLOWED:
+                    self._followers.pop(next(iter(self._followers)))
+                self._followers[key] = _page.Follower(folder)
+            found = self._followers[key].look(int(since) if since.isdigit() else 0)
+        if "signals" in found:
+            found = {**found, "html": signals_table(found["signals"])}
+        return {**found, "logs": [p.name for p in _page.log_files(folder)]}
+
+    def log(self, request: Any, given: dict[str, Any]) -> dict[str, Any]:
+        """A piece of one of the run's text files, chosen from the list of those that are there."""
+        folder = pages.run_folder(self.site.space(request.path_params["number"]), request.path_params["run"])
+        file = next((p for p in _page.log_files(folder) if p.name == request.path_params["file"]), None)
+        if file is None:
+            raise PapertrainError(say("no such file"), code="no-file")
+        offset = request.query_params.get("offset", "")
+        return _page.log_piece(file, int(offset) if offset.isdigit() else None, request.query_params.get("search", "")[:200])  # fmt: skip
+
+    # ---- diagnose
+
+    def diagnose(self, request: Any, given: dict[str, Any]) -> dict[str, Any]:
+        """A pasted log."""
+        log, config = str(given.get("log") or ""), str(given.get("config") or "")
+        with only_reading():
+            report = _page.diagnose_text(log, config, None)
+        cards = "".join(diagnosis_card(d) for d in report.data.get("diagnoses", ())[:5])
+        return {"html": three_parts(_without_body(report)) + cards, "classes": [d["class"] for d in report.data.get("diagnoses", ())]}  # fmt: skip
+
+
+def _without_body(report: Any) -> Any:
+    from msgspec import structs
+
+    return structs.replace(report, body="", head="", details="", action=None)
+
+
+def _digest(texts: dict[str, str]) -> str:
+    return hashlib.sha256("\0".join(f"{k}\0{v}" for k, v in sorted(texts.items())).encode()).hexdigest()

@@ -1,0 +1,174 @@
+"""The pages, rendered on the server from the same parts as the report."""
+
+from __future__ import annotations
+
+import json
+from html import escape
+from pathlib import Path
+
+from papertrain import verbs
+from papertrain.core.errors import PapertrainError
+from papertrain.core.texts import say
+from papertrain.core.values import Value
+from papertrain.core.workspace import Workspace
+from papertrain.report.html import table
+from papertrain.verbs import _report as parts
+from papertrain.web import controls, forms
+from papertrain.web.shell import shell
+
+DOWNLOADS = {"tables": (".tex", ".csv", ".md"), "figures": (".pdf", ".png", ".csv", ".py", ".tex")}
+
+
+class Site(Value, frozen=True):
+    """What is served: the granted folders, and whether a page may write what it has shown."""
+
+    folders: tuple[Path, ...]
+    writing: bool = False
+
+    def space(self, number: int) -> Workspace:
+        """The workspace of that number. Raises PapertrainError."""
+        if not 0 <= number < len(self.folders):
+            raise PapertrainError(say("no such workspace"), code="no-workspace-number")
+        return Workspace.open(self.folders[number])
+
+
+def wrong(site: Site, error: PapertrainError) -> str:
+    return shell(site, "papertrain", [(say("What is wrong"), f'<p class="error">{escape(error.one_line())}</p>')])
+
+
+def home(site: Site) -> str:
+    """The workspaces with where they stand, and every verb that only asks."""
+    rows = []
+    for i, folder in enumerate(site.folders):
+        told = forms.ask("status", {"work": folder})
+        name = escape(folder.name or str(folder))
+        if isinstance(told, PapertrainError):
+            rows.append(f'<li>{name}: <span class="soft">{escape(told.one_line())}</span></li>')
+            continue
+        ways = " · ".join(f'<a href="/w/{i}/{r}">{escape(w)}</a>' for r, w in (("plan", say("Plan")), ("run", say("Run")), ("results", say("Results")), ("package", say("Package"))))  # fmt: skip
+        rows.append(f'<li><a href="/work/{i}"><strong>{name}</strong></a>: {escape(told.result)}. {escape(told.explanation)}<br>{ways}</li>')  # fmt: skip
+    asks = "".join(
+        f'<li><a href="/verb/{n}">{n}</a>: {escape((verbs.load(n).__doc__ or "").strip().splitlines()[0])}</li>'
+        for n in forms.reading()
+    )
+    return shell(site, "papertrain", [(say("Workspaces"), f"<ul>{''.join(rows)}</ul>"), (say("Ask"), f"<ul>{asks}</ul>")], here="home")  # fmt: skip
+
+
+def whole(site: Site, number: int) -> str:
+    """The report as a page."""
+    from papertrain.report.html import page
+
+    space = site.space(number)
+    lead = f'<p><a href="/">{escape(say("Workspaces"))}</a></p>'
+    return page(say("{name}: training report", name=space.study.name), parts.sections(space), lead=lead)
+
+
+def plan(site: Site, number: int, method: str | None) -> str:
+    """A method's plan with its knobs."""
+    space = site.space(number)
+    methods = space.methods()
+    chosen = method if method in methods else space.plan().name if methods else ""
+    if not chosen:
+        raise PapertrainError(say("no plan yet"), code="no-plan", command=f"papertrain plan MODEL -o {space.root}")
+    others = "".join(f'<a href="?method={escape(m)}"{" aria-current=page" if m == chosen else ""}>{escape(m)}</a> ' for m in methods)  # fmt: skip
+    shown = controls.knobs(space.plan(chosen), number, chosen, writing=site.writing)
+    result = f'<div id="plan" aria-live="polite">{parts.plan_part(space, chosen)}</div>'
+    head = f'<p class="ways">{others}</p>' if len(methods) > 1 else ""
+    return shell(site, say("Plan: {name}", name=chosen), [("", head + f'<div class="split">{shown}{result}</div>')], number=number, here="plan", script="plan.js")  # fmt: skip
+
+
+def new_plan(site: Site) -> str:
+    """A plan from nothing: model, data, cards."""
+    shown = controls.new_knobs()
+    empty = f'<div id="plan" aria-live="polite"><p class="soft">{escape(say("Name a model and cards: the plan appears here."))}</p></div>'
+    return shell(site, say("New plan"), [("", f'<div class="split">{shown}{empty}</div>')], here="new", script="plan.js")  # fmt: skip
+
+
+def run(site: Site, number: int, name: str | None) -> str:
+    """A run: live curves, signals, log."""
+    space = site.space(number)
+    runs = runs_of(space)
+    if not runs:
+        raise PapertrainError(say("no run yet"), code="no-run", command=f"papertrain launch {space.root}")
+    chosen = name if name in runs else runs[0]
+    settings = {"number": number, "run": chosen, "runs": runs}
+    body = controls.run_page(chosen, runs, settings)
+    debug = parts.debug_part(space.run_path(chosen))
+    sections = [("", body), (say("Signals"), '<div id="signals"></div>')]
+    if debug:
+        sections.append((say("Diagnoses"), debug))
+    sections.append((say("Log"), controls.log_part()))
+    return shell(site, say("Run: {id}", id=chosen), sections, number=number, here="run", script="run.js")
+
+
+def runs_of(space: Workspace) -> list[str]:
+    """Runs whose folder is there: those of the study first, then set-aside ones by their place below `runs/`."""
+    grid = [r.id for r in space.grid() if space.run_path(r.id).is_dir()]
+    folder = space.root / "runs"
+    more = sorted(p.name for p in folder.iterdir() if p.is_dir() and p.name not in grid and p.name != "earlier") if folder.is_dir() else []  # fmt: skip
+    earlier = folder / "earlier"
+    old = sorted(f"earlier~{p.name}" for p in earlier.iterdir() if p.is_dir() and p.name.count(".") >= 3) if earlier.is_dir() else []  # fmt: skip
+    return [*grid, *more, *old]
+
+
+def run_folder(space: Workspace, run: str) -> Path:
+    """The folder of a run that `runs_of` lists. Raises PapertrainError: no other name is ever joined to a path."""
+    if run not in runs_of(space):
+        raise PapertrainError(say("no such run"), code="no-run")
+    return space.root / "runs" / run.replace("earlier~", "earlier/", 1)
+
+
+def diagnose(site: Site) -> str:
+    """Paste or drop a log."""
+    return shell(site, say("Diagnose"), [("", controls.diagnose_form()), (say("Answer"), '<div id="answer" aria-live="polite"></div>')], here="diagnose", script="diagnose.js")  # fmt: skip
+
+
+def results(site: Site, number: int) -> str:
+    """The table, its tests, figures, evidence, and every file to take along."""
+    space = site.space(number)
+    found = [(say("Table"), parts.results_part(space) or f"<p>{escape(say('no results yet'))}</p>")]
+    found += [(say("Figures"), figures)] if (figures := parts.figures_part(space)) else []
+    found.append((say("Downloads"), _downloads(space, number)))
+    found += [(say("Evidence"), evidence)] if (evidence := parts.evidence_part(space)) else []
+    return shell(site, say("Results"), found, number=number, here="results")
+
+
+def _downloads(space: Workspace, number: int) -> str:
+    rows = []
+    for folder in DOWNLOADS:
+        for file in files_in(space, folder):
+            link = f'<a href="/w/{number}/file/{folder}/{escape(file.name)}" download>{folder}/{escape(file.name)}</a>'
+            rows.append((link.encode(), f"{file.stat().st_size / 1e3:,.1f} kB"))
+    return table((say("file"), say("size")), rows, numeric=(1,)) if rows else f"<p>{escape(say('nothing written yet'))}</p>"  # fmt: skip
+
+
+def files_in(space: Workspace, folder: str) -> list[Path]:
+    place = space.root / folder
+    if folder not in DOWNLOADS or not place.is_dir() or place.is_symlink():
+        return []
+    return sorted(p for p in place.iterdir() if p.suffix in DOWNLOADS[folder] and p.is_file() and not p.is_symlink())
+
+
+def download(site: Site, number: int, folder: str, name: str) -> Path:
+    """A table or figure, by comparing with the list of those that are there. Raises PapertrainError."""
+    for file in files_in(site.space(number), folder):
+        if file.name == name:
+            return file
+    raise PapertrainError(say("no such file"), code="no-page")
+
+
+def package(site: Site, number: int) -> str:
+    """The checklist, the steps, and what the bundle would need."""
+    space = site.space(number)
+    command = f"papertrain package {space.root} -o BUNDLE"
+    manifest = space.root / "MANIFEST.json"
+    held = ""
+    if manifest.is_file():
+        try:
+            files = json.loads(manifest.read_text("utf-8")).get("files", [])
+            held = f"<p>{escape(say('MANIFEST.json lists {n} files', n=len(files)))}</p>"
+        except (OSError, ValueError, AttributeError, TypeError):
+            held = ""
+    bundle = f"<p>{escape(say('This makes the bundle, with a manifest of digests that can be verified anywhere:'))}</p><pre>{escape(command)}\npapertrain package --verify BUNDLE</pre>{held}"
+    found = [(say("Done when"), parts.checklist_part(space)), (say("Where it stands"), parts.status_part(space)), (say("Bundle"), bundle)]  # fmt: skip
+    return shell(site, say("Package"), found, number=number, here="package")

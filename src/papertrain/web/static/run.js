@@ -1,0 +1,185 @@
+"use strict";
+// A run, looked at by sequence number: nothing is drawn again while nothing came.
+const {number, run} = JSON.parse(by("live").dataset.settings);
+const PAUSE = 2000, colours = ["--c0", "--c4", "--c2", "--c3", "--c5", "--c1", "--c6"];
+const FIRST = ["loss", "learning_rate", "grad_norm"];
+const css = name => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+const plots = new Map();
+let sequence = 0, now = null, others = new Map();
+
+function path(name) { return `/api/run/${number}/${encodeURIComponent(name)}`; }
+
+// Loss of training and evaluation share a frame; everything else has its own.
+function frames(answer) {
+  const found = new Map();
+  for (const [name, curve] of Object.entries(answer.curves)) {
+    const frame = name === "train_loss" || name === "eval_loss" ? "loss" : name;
+    if (!found.has(frame)) found.set(frame, []);
+    found.get(frame).push({label: name, ...curve});
+  }
+  for (const [other, content] of others)
+    for (const [name, curve] of Object.entries(content.curves || {}))
+      if (name === "train_loss" || name === "eval_loss") (found.get("loss") || []).push({label: `${other} ${name}`, ...curve});
+  return [...found].sort((a, b) => (FIRST.indexOf(a[0]) + 99) % 99 - (FIRST.indexOf(b[0]) + 99) % 99);
+}
+
+function smoothed(values, share) {
+  let last = null, weight = 0;
+  return values.map(v => {
+    if (v === null) return null;
+    last = last === null ? v * (1 - share) : last * share + v * (1 - share);
+    weight = weight * share + (1 - share);
+    return last / weight;
+  });
+}
+
+// uPlot wants one list of steps for all lines.
+function aligned(curves, share) {
+  const steps = [...new Set(curves.flatMap(c => c.x))].sort((a, b) => a - b), at = new Map(steps.map((s, i) => [s, i]));
+  const rows = [], series = [{label: document.documentElement.lang.startsWith("zh") ? "步" : "step"}];
+  curves.forEach((curve, i) => {
+    const values = new Array(steps.length).fill(null), colour = css(colours[i % colours.length]);
+    curve.x.forEach((s, j) => { values[at.get(s)] = curve.y[j]; });
+    rows.push(values);
+    series.push({label: curve.label, stroke: share ? colour + "55" : colour, width: 1.5, spanGaps: true, points: {show: curve.x.length < 30}});
+    if (share) {
+      rows.push(smoothed(values, share));
+      series.push({label: `${curve.label} ~`, stroke: colour, width: 2, spanGaps: true, points: {show: false}});
+    }
+  });
+  return {data: [steps, ...rows], series};
+}
+
+// Levels where they set in, and steps at which a value was not finite.
+function draw_marks(name, curves) {
+  return u => {
+    const pen = u.ctx, {left, top, width, height} = u.bbox, ratio = window.devicePixelRatio || 1;
+    pen.save();
+    for (const mark of now.marks.filter(m => m.signal === name || name === "loss" && ["train_loss", "eval_loss"].includes(m.signal))) {
+      const x = u.valToPos(mark.step, "x", true);
+      if (x < left || x > left + width) continue;
+      pen.strokeStyle = pen.fillStyle = css(mark.level === "critical" ? "--bad" : "--warn");
+      pen.lineWidth = 1.5 * ratio;
+      pen.setLineDash([5 * ratio, 3 * ratio]);
+      pen.beginPath(); pen.moveTo(x, top); pen.lineTo(x, top + height); pen.stroke();
+      pen.font = `${12 * ratio}px sans-serif`;
+      pen.textAlign = x > left + width * .7 ? "right" : "left";
+      pen.fillText(`${mark.level} · ${mark.step}`, x + (pen.textAlign === "right" ? -4 : 4) * ratio, top + 12 * ratio);
+    }
+    pen.fillStyle = css("--bad");
+    for (const step of curves.flatMap(c => c.odd)) {
+      const x = u.valToPos(step, "x", true);
+      pen.beginPath(); pen.moveTo(x - 5 * ratio, top + height); pen.lineTo(x, top + height - 9 * ratio); pen.lineTo(x + 5 * ratio, top + height); pen.fill();
+    }
+    pen.restore();
+  };
+}
+
+function draw() {
+  if (!now) return;
+  const share = Number(by("smooth").value) / 100, seen = new Set();
+  by("o-smooth").textContent = share.toFixed(2);
+  for (const [name, curves] of frames(now)) {
+    seen.add(name);
+    let place = document.getElementById("frame-" + name);
+    if (!place) {
+      place = document.createElement("figure");
+      place.id = "frame-" + name;
+      place.append(document.createElement("div"), document.createElement("p"));
+      by("curves").append(place);
+    }
+    const old = plots.get(name), zoom = old && old.zoomed ? {min: old.scales.x.min, max: old.scales.x.max} : null;
+    if (old) old.destroy();
+    const {data, series} = aligned(curves, share), axis = {stroke: css("--soft"), grid: {stroke: css("--line"), width: 1}, ticks: {stroke: css("--line")}};
+    const values = curves.flatMap(c => c.y), low = Math.min(...values), high = Math.max(...values);
+    const logarithmic = low > 0 && high / low > 200;
+    const plot = new uPlot({
+      title: name, width: Math.max(260, place.clientWidth || by("curves").clientWidth), height: 240, series,
+      scales: {x: {time: false}, y: {distr: logarithmic ? 3 : 1}}, axes: [axis, {...axis, size: 64}],
+      cursor: {drag: {x: true, y: false}}, hooks: {draw: [draw_marks(name, curves)]},
+    }, data, place.firstChild);
+    plot.over.addEventListener("mouseup", () => { plot.zoomed = true; });
+    plot.over.addEventListener("dblclick", () => { plot.zoomed = false; });
+    if (zoom) { plot.setScale("x", zoom); plot.zoomed = true; }
+    plots.set(name, plot);
+    const total = curves.reduce((n, c) => n + c.n, 0), marks = now.marks.filter(m => m.signal === name || name === "loss" && ["train_loss", "eval_loss"].includes(m.signal));
+    place.lastChild.className = "note " + (marks[0] ? marks[0].level : "soft");
+    place.lastChild.textContent = marks.map(m => `${m.step}: ${m.says}`).join("; ");
+    place.setAttribute("role", "img");
+    place.setAttribute("aria-label", `${name}: ${total}, ${low.toPrecision(4)} … ${high.toPrecision(4)}. ${place.lastChild.textContent}`);
+  }
+  for (const [name, plot] of plots) if (!seen.has(name)) { plot.destroy(); plots.delete(name); document.getElementById("frame-" + name).remove(); }
+}
+
+function tell() {
+  const word = document.createElement("span"), state = by("state");
+  word.className = "tag " + now.level;
+  word.textContent = now.level;
+  state.replaceChildren(word, " " + now.says + (now.left ? ` · ${now.left}` : ""));
+  by("signals").innerHTML = now.html;  // rendered and escaped by the server
+}
+
+async function look() {
+  let answer = {};
+  try { answer = await ask(`${path(run)}?since=${sequence}`); } catch { answer = {same: true}; }
+  if (answer.error) by("state").textContent = answer.error;
+  else if (!answer.same) {
+    now = answer;
+    sequence = answer.sequence;
+    choose_logs(answer.logs);
+    tell();
+    draw();
+    if (!by("search").value) tail();
+  }
+  if (!(now && now.ended)) setTimeout(look, PAUSE);
+}
+
+// ---- the log
+
+let first = null;
+function choose_logs(names) {
+  const select = by("logfile");
+  if ([...select.options].map(o => o.value).join() === names.join()) return;
+  const kept = select.value;
+  select.replaceChildren(...names.map(n => new Option(n, n)));
+  select.value = names.includes(kept) ? kept : names.find(n => n.endsWith(".log")) || names[0] || "";
+}
+function log_path(extra) { return `/api/log/${number}/${encodeURIComponent(run)}/${encodeURIComponent(by("logfile").value)}?${extra}`; }
+async function tail() {
+  if (!by("logfile").value) return;
+  const answer = await ask(log_path(""));
+  if (answer.error) return;
+  first = answer.offset;
+  by("log").textContent = answer.text;
+  by("log").scrollTop = by("log").scrollHeight;
+}
+by("earlier").addEventListener("click", async () => {
+  if (!first) return;
+  const from = Math.max(0, first - 65536), answer = await ask(log_path(`offset=${from}`));
+  by("log").textContent = answer.text.slice(0, first - from) + by("log").textContent;
+  by("log").scrollTop = 0;
+  first = from;
+});
+by("logfile").addEventListener("change", tail);
+let waiting = 0;
+by("search").addEventListener("input", () => {
+  clearTimeout(waiting);
+  waiting = setTimeout(async () => {
+    if (!by("search").value) return tail();
+    const answer = await ask(log_path(`search=${encodeURIComponent(by("search").value)}`));
+    by("log").textContent = answer.error || answer.hits.map(h => `${h.line}: ${h.text}`).join("\n") + (answer.more ? `\n… ${answer.more}` : "");
+  }, 200);
+});
+
+by("smooth").addEventListener("input", draw);
+by("run").addEventListener("change", () => by("choose").submit());
+for (const box of document.querySelectorAll("input[name=over]"))
+  box.addEventListener("change", async () => {
+    if (box.checked) others.set(box.value, await ask(path(box.value)));
+    else others.delete(box.value);
+    draw();
+  });
+window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
+let resized = 0;
+window.addEventListener("resize", () => { clearTimeout(resized); resized = setTimeout(draw, 150); });
+look();
