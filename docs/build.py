@@ -122,7 +122,7 @@ def gpus() -> str:
         peak = "none" if gpu.peak_bf16_dense_flops is None else f"{gpu.peak_bf16_dense_flops / 1e12:.0f}"
         half = "" if gpu.peak_fp16_dense_flops is None else f"{gpu.peak_fp16_dense_flops / 1e12:.0f}"
         link = "" if gpu.link_bytes_per_second is None else f"{gpu.link} {gpu.link_bytes_per_second / 1e9:.0f}"
-        source = gpu.sources.get("memory_bytes")
+        source = gpu.sources.get("memory_bytes") or next(iter(gpu.sources.values()), None)
         rows.append(
             (
                 f"`{gpu.id}`",
@@ -139,18 +139,19 @@ def gpus() -> str:
 
 
 def models() -> str:
-    from papertrain.facts.catalogue import catalogue
+    from papertrain.facts.catalogue import catalogue_model, model_ids
 
+    found = sorted((catalogue_model(i) for i in model_ids()), key=lambda m: m.name.lower())
     rows = [
-        (f"`{m.name}`", m.architecture, m.kind, f"{m.parameters:,}", show_count(m.active_parameters))
-        for m in sorted(catalogue(), key=lambda m: m.name.lower())
+        (f"`{m.name}`", m.architecture, m.kind, f"{m.parameters:,}", show_count(m.active_parameters)) for m in found
     ]
+    head = ("model", "architecture", "kind", "parameters", "active")
     return "\n".join(
         [
             "# Models\n",
             NOTE,
             f"{len(rows)} models in the catalogue; counts are computed from their configs.\n",
-            table(("model", "architecture", "kind", "parameters", "active"), rows),
+            table(head, rows),
         ]
     )
 
