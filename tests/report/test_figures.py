@@ -55,6 +55,7 @@ def test_five_files_each(kind: str, drawn: dict[str, Files]) -> None:
     assert b"/Type3" not in pdf and b"CreationDate" not in pdf and b"/CIDFontType2" in pdf
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["bars", "confusion"])
 def test_the_same_data_give_the_same_bytes(kind: str, drawn: dict[str, Files]) -> None:
     assert draw(KNOWN[kind], DRAWINGS[kind]) == drawn[kind]
@@ -65,6 +66,7 @@ def test_the_csv_holds_the_values_unrounded() -> None:
     assert float(rows[3]["value"]) == 1.0 / 4 + 1 / 100
 
 
+@pytest.mark.slow
 def test_the_script_runs_by_itself_and_draws_the_same_picture(tmp_path: Path, drawn: dict[str, Files]) -> None:
     for name in ("bars", "cd"):
         for path, text in drawn[name].texts.items():

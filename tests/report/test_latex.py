@@ -244,7 +244,9 @@ def test_hostile_names_compile_and_show_up(tmp_path: Path) -> None:
         latex.main_table(sheet(t, [], {"accuracy": HOSTILE[1]}), title=HOSTILE[4]), "utf-8"
     )
     (tmp_path / "hyper.tex").write_text(latex.hyperparameters({name: {"a_b": name} for name in HOSTILE[:4]}), "utf-8")
-    (tmp_path / "data.tex").write_text(latex.datasets({name: {"rows": "1,000", "sha256": "ab"} for name in HOSTILE[:4]}), "utf-8")
+    (tmp_path / "data.tex").write_text(
+        latex.datasets({name: {"rows": "1,000", "sha256": "ab"} for name in HOSTILE[:4]}), "utf-8"
+    )
     compile_tex(tmp_path, r"\input{main}\input{hyper}\input{data}")
     if shutil.which("pdftotext"):
         text = subprocess.run(

@@ -274,10 +274,10 @@ class TestAreas:
         o = auc.delong(y, a, b)
         assert o.details["auc_a"] == pytest.approx(roc_auc_score(y, a), abs=1e-12)
         draws = []
-        for _ in range(400):
+        for _ in range(200):
             i = g.integers(0, 400, 400)
             draws.append(roc_auc_score(y[i], a[i]) - roc_auc_score(y[i], b[i]))
-        assert o.details["stderr"] == pytest.approx(np.std(draws), rel=0.15)
+        assert o.details["stderr"] == pytest.approx(np.std(draws), rel=0.2)
 
     def test_one_class_has_no_area(self) -> None:
         with pytest.raises(ValueError, match="both classes"):

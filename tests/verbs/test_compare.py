@@ -296,6 +296,7 @@ class TestWorkspace:
         (work / "runs/tfidf.reviews.1/predictions.csv").unlink()
         assert cell(compare([work]), "tfidf")["reason"] == "finished, but no predictions in runs/tfidf.reviews.1/"
 
+    @pytest.mark.slow
     def test_the_files_are_written_once_and_the_same_twice(self, tmp_path: Path) -> None:
         work = self.study(tmp_path)
         first = compare([work])
@@ -313,6 +314,7 @@ class TestWorkspace:
             "figures/main.tikz.tex",
         } <= set(first.data["files"])
 
+    @pytest.mark.slow
     def test_an_edited_table_is_not_overwritten(self, tmp_path: Path) -> None:
         work = self.study(tmp_path)
         compare([work])
@@ -346,6 +348,7 @@ class TestWorkspace:
     def test_more_tuning_for_ours_is_said(self, tmp_path: Path) -> None:
         assert any(i.get("code") == "tuning-budget" for i in compare([self.study(tmp_path)]).data["issues"])
 
+    @pytest.mark.slow
     def test_against_says_what_changed(self, tmp_path: Path) -> None:
         work = self.study(tmp_path)
         compare([work], output=tmp_path / "submitted")
