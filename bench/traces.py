@@ -2,7 +2,8 @@
 
 A step of 2 and of 4 layers is traced (memory is affine in the layers while the peak stays in one phase). Covered: full and LoRA,
 one dtype and autocast, checkpointing off and full, eager and SDPA, ten families. Not covered by fake tensors: 4-bit
-weights, ZeRO and FSDP, fused kernels, CUDA's allocator; and the CPU keeps a copy that CUDA does not in some kernels.
+weights, ZeRO and FSDP, fused kernels, CUDA's allocator. Dropout is off. The CPU's attention kernel repeats grouped keys,
+which CUDA's does not: 3-4 bytes per token, unit of width and layer, seen with SDPA only.
 
     python bench/traces.py                                   compare with the traces on record
     python bench/traces.py --record [--python PYTHON]        trace again (needs torch, transformers, peft; a quarter of an hour)

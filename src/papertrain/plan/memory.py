@@ -90,7 +90,9 @@ def peak(r: Recipe, batch: int, length: int, cache: Cache = CACHE) -> Peak:
     tripled = (
         2 * kept if s.sharding == "fsdp1" and d.adapters and checkpointing == "full" and d.profile.reentrant else 0.0
     )
-    at_loss = always + st.autocast_copy + kept + final + logits + st.root + accumulating
+    # the gradient of the head's 16-bit copy, before it is cast to the fp32 of the weight
+    head_gradient = 2.0 * h * float(s.model.vocab) if st.autocast_copy and full and lo.per_token else 0.0
+    at_loss = always + st.autocast_copy + kept + final + logits + st.root + max(accumulating, head_gradient)
     first = (
         always
         + st.autocast_copy
@@ -122,7 +124,7 @@ def peak(r: Recipe, batch: int, length: int, cache: Cache = CACHE) -> Peak:
     }
     if phase == "forward":
         parts |= {
-            "gradients": accumulating,
+            "gradients": max(accumulating, head_gradient),
             "activations": kept + final,
             "logits": logits,
             "temporary": st.root + st.autocast_copy,
