@@ -70,6 +70,14 @@ golden: install  ## rewrite the golden files and print the difference
 	$(BIN)/python tests/golden/update.py
 	git --no-pager diff --stat -- tests/golden
 
+bench-memory: install  ## predicted memory beside measured runs, torch's tracker and the peers' arithmetic
+	$(BIN)/python bench/memory.py --check
+	$(BIN)/python bench/memory.py --host
+	$(BIN)/python bench/traces.py --check
+
+bench-speed: install  ## predicted speed beside measured runs and beside a constant utilisation
+	$(BIN)/python bench/speed.py --check
+
 bench-recipes: install  ## derived learning rates beside published recipes and beside constants
 	$(BIN)/python bench/recipes.py --check
 
