@@ -259,7 +259,7 @@ def _where(e: Examination) -> str:
             total=e.total_steps,
             percent=100 * min(1, e.last_step / e.total_steps),
         )
-    return say("step {at:,}", at=e.last_step)
+    return say("step {at:,}", at=e.last_step) if e.last_step else say("{n:,} rows", n=e.steps)
 
 
 def signal_lines(e: Examination, width: int = 100) -> list[str]:
