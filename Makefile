@@ -57,7 +57,8 @@ latex:  ## LaTeX for the table and figure tests (Debian packages; installed if r
 	@sh requirements/latex.sh
 
 test: install train bare latex check  ## all that CI runs: check, then the slow, training and LaTeX tests
-	$(BIN)/python -m pytest -m "not frameworks"
+	PYTHONPATH=src $(TRAIN)/bin/python -m pytest tests/facts -m slow -p no:cacheprovider
+	$(BIN)/python -m pytest -m "(slow or train or latex) and not frameworks"
 
 docs: install  ## write docs/reference from the code
 	$(BIN)/python docs/build.py
@@ -80,6 +81,26 @@ bench-speed: install  ## predicted speed beside measured runs and beside a const
 
 bench-recipes: install  ## derived learning rates beside published recipes and beside constants
 	$(BIN)/python bench/recipes.py --check
+
+bench-stats: install  ## the statistics beside scipy, scikit-learn and sacrebleu: speed, false positives, coverage
+	$(BIN)/python bench/stats.py
+
+bench-watch: install  ## how often watch is right on seeded curves and real logs; how fast event files are read
+	$(BIN)/python bench/monitor.py
+	$(BIN)/python bench/tfevents.py
+
+bench-diagnose: install  ## how often diagnose is right, how honest its confidence is, how fast a log is read
+	$(BIN)/python bench/diagnose.py
+	$(BIN)/python bench/logscan.py
+
+bench-check: install  ## how long 200 files take
+	$(BIN)/python bench/check.py
+
+bench-data: install  ## how fast a data set is counted, and in how much memory
+	$(BIN)/python bench/data.py
+
+bench-device: install  ## measure real memory and step times on this machine's CUDA device (ten minutes)
+	$(BIN)/python bench/device.py -o .cache/device.jsonl
 
 clean:  ## remove every environment and cache
 	rm -rf .venv .envs .cache .mypy_cache .ruff_cache .pytest_cache demo-work
