@@ -66,7 +66,15 @@ def write_events(path: Path, scalars: int) -> None:
                 tag = tags[i % 4]
                 value = b"\x0a" + bytes([len(tag)]) + tag + b"\x15" + struct.pack("<f", 2.0 - i / scalars)
                 summary = b"\x0a" + bytes([len(value)]) + value
-                data = b"\x09" + struct.pack("<d", 1.7e9 + i) + b"\x10" + varint(i // 4 + 1) + b"\x2a" + bytes([len(summary)]) + summary
+                data = (
+                    b"\x09"
+                    + struct.pack("<d", 1.7e9 + i)
+                    + b"\x10"
+                    + varint(i // 4 + 1)
+                    + b"\x2a"
+                    + bytes([len(summary)])
+                    + summary
+                )
             head = lengths.get(len(data))
             if head is None:
                 raw = struct.pack("<Q", len(data))
@@ -108,13 +116,18 @@ def main() -> int:
         path = folder / "events.out.tfevents.1700000000.host.1.0"
         write_events(path, args.scalars)
         best = min((ours(path) for _ in range(3)), key=lambda x: x[0])
-        print(f"events: {best[1]:,} scalars, {path.stat().st_size / 1e6:.0f} MB: {best[0]:.2f} s, {best[1] / best[0]:,.0f} a second, sum {best[2]:.3f}")
+        print(
+            f"events: {best[1]:,} scalars, {path.stat().st_size / 1e6:.0f} MB: {best[0]:.2f} s, {best[1] / best[0]:,.0f} a second, sum {best[2]:.3f}"
+        )
         if args.peer:
             done = subprocess.run([args.peer, "-c", PEER, str(folder)], capture_output=True, text=True)
             if done.returncode == 0:
                 for name, x in json.loads(done.stdout.splitlines()[-1]).items():
                     rate = x["scalars"] / x["seconds"]
-                    print(f"  {name}: {x['scalars']:,} in {x['seconds']:.2f} s, {rate:,.0f} a second; we are {best[1] / best[0] / max(rate, 1):.1f} times as quick" + (f", sum {x['sum']:.3f}" if "sum" in x else ""))
+                    print(
+                        f"  {name}: {x['scalars']:,} in {x['seconds']:.2f} s, {rate:,.0f} a second; we are {best[1] / best[0] / max(rate, 1):.1f} times as quick"
+                        + (f", sum {x['sum']:.3f}" if "sum" in x else "")
+                    )
             else:
                 print("  the peer could not be run:", done.stderr.splitlines()[-1:] or "")
         log = Path(tmp) / "train.log"
@@ -124,7 +137,9 @@ def main() -> int:
             done = subprocess.run([sys.executable, "-c", CHILD, str(log)], capture_output=True, text=True)
             seconds = time.perf_counter() - begin
             size = log.stat().st_size / 1e6
-            print(f"text: {size:.0f} MB in {seconds:.1f} s = {size / seconds:.0f} MB/s; level, rows, peak MB: {done.stdout.strip()}")
+            print(
+                f"text: {size:.0f} MB in {seconds:.1f} s = {size / seconds:.0f} MB/s; level, rows, peak MB: {done.stdout.strip()}"
+            )
             log.unlink()
     if args.logs:
         begin = time.perf_counter()
