@@ -96,7 +96,7 @@ def train_loss(run: History) -> str:
     w = min(window(len(c)), max(1, len(c) // 3))
     start, now = median(c.values[:w]), median(c.values[-w:])
     if now < 0.98 * start:
-        return say("falling: {start} → {now} at step {step}", start=show(start), now=show(now), step=c.steps[-1])
+        return say("falling: {start} to {now} at step {step}", start=show(start), now=show(now), step=c.steps[-1])
     return say("steady at {now} (step {step})", now=show(now), step=c.steps[-1])
 
 

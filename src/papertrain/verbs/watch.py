@@ -278,7 +278,7 @@ def signal_lines(e: Examination, width: int = 100) -> list[str]:
         )
         wrapped = textwrap.wrap(s.says + place, width=room, break_long_words=False) or [""]
         if s.level == "unknown":
-            wrapped = [textwrap.shorten(s.says, room, placeholder=" …")]
+            wrapped = [textwrap.shorten(s.says, room, placeholder=" ...")]
         lines.append(f"  {s.name:<15} {s.level:<8}  {wrapped[0]}")
         lines += [" " * 28 + x for x in wrapped[1:]]
     more = sum(s.level == "unknown" and s.name not in CORE for s in e.signals)
