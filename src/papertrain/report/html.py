@@ -89,4 +89,4 @@ def picture(png: bytes, caption: str) -> str:
 
 def swatch(i: int) -> str:
     """The colour of the i-th component, without an inline style."""
-    return f'<svg viewBox="0 0 1 1" aria-hidden="true"><rect width="1" height="1" class="f{i % 7}"/></svg>'
+    return f'<svg viewBox="0 0 1 1" aria-hidden="true"><rect width="1" height="1" class="f{i % 8}"/></svg>'

@@ -59,7 +59,7 @@ def curve(name: str, series: Sequence[Series], marks: Sequence[Mark] = (), *, un
     x1 = x1 if x1 > x0 else x0 + 1
 
     def at_x(x: float) -> float:
-        return LEFT + (x - x0) / (x1 - x0) * (W - LEFT - RIGHT)
+        return float(LEFT + (x - x0) / (x1 - x0) * (W - LEFT - RIGHT))
 
     def at_y(y: float) -> float:
         y = log10(y) if logarithmic else y

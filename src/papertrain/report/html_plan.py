@@ -33,11 +33,16 @@ def plan_section(plan: TrainingPlan, *, state: str = "") -> str:
 def decisions(found: Sequence[Decision[Any]]) -> str:
     """A row each: name, value, why; the source below, and what contests it beside a bar."""
     rows = "".join(
-        f'<tr><th scope="row">{escape(d.name)}</th><td>{escape(value_of(d))}</td><td>{reason(d)}</td></tr>'
+        f'<tr><th scope="row">{escape(d.name)}</th><td{keep(value_of(d))}>{escape(value_of(d))}</td><td>{reason(d)}</td></tr>'
         for d in found
     )
     heads = "".join(f'<th scope="col">{escape(h)}</th>' for h in (say("parameter"), say("value"), say("why")))
     return scroll(f'<table class="plan"><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>')
+
+
+def keep(text: str) -> str:
+    """A short value stays on one line."""
+    return ' class="keep"' if len(text) < 20 else ""
 
 
 def value_of(d: Decision[Any]) -> str:
@@ -69,7 +74,7 @@ def memory_bar(plan: TrainingPlan) -> str:
     x, boxes = 0.0, ""
     for i, (name, size) in enumerate(parts):
         w = WIDTH * size / whole
-        boxes += f'<rect x="{x:.1f}" y="16" width="{w:.1f}" height="26" class="f{i % 7}"><title>{escape(name)} {show_bytes(size)}</title></rect>'
+        boxes += f'<rect x="{x:.1f}" y="16" width="{w:.1f}" height="26" class="f{i % 8}"><title>{escape(name)} {show_bytes(size)}</title></rect>'
         x += w
     said = say("{value} expected, {low} to {high} at 90 %", value=show_bytes(device.value), low=show_bytes(device.low), high=show_bytes(device.high))  # fmt: skip
     if capacity:

@@ -7,12 +7,12 @@ from html import escape
 from itertools import groupby
 from typing import Any
 
-from papertrain.core.results import Evidence, Test
+from papertrain.core.results import Column, Evidence, Test
 from papertrain.core.texts import say
 from papertrain.core.units import show_number
 from papertrain.report.html import scroll, table
 from papertrain.report.latex import note_mark
-from papertrain.report.table import ARROW, Sheet, Shown
+from papertrain.report.table import ARROW, Sheet, Shown, number
 
 SIGNS = {"dagger": "<sup>†</sup>", "circle": "<sup>°</sup>", "": ""}
 
@@ -51,19 +51,28 @@ def _cell(c: Shown, link: Callable[[str], str]) -> str:
     return f'<td class="n">{text}{SIGNS[c.sign]}{note}</td>'
 
 
-def tests_table(tests: Sequence[Test], columns: Sequence[str]) -> str:
+def tests_table(tests: Sequence[Test], columns: Sequence[Column], names: Sequence[str]) -> str:
     """Each comparison with its difference, interval, n and adjusted p; a refused one with its reason."""
     rows: list[tuple[Any, ...]] = []
     for t in tests:
-        column = columns[t.column] if 0 <= t.column < len(columns) else ""
+        column = names[t.column] if 0 <= t.column < len(columns) else ""
         if t.refused:
             rows.append((column, f"{t.a} – {t.b}", (say("no test: {why}", why=t.refused), "missing"), "", "", ""))
             continue
-        interval = "" if t.ci is None else f"[{show_number(t.ci.low)}, {show_number(t.ci.high)}]"
+        c = columns[t.column]
+        interval = "" if t.ci is None else f"[{number(t.ci.low, c)}, {number(t.ci.high, c)}]"
+        difference = "–" if t.difference is None else number(t.difference, c, sign=True)
         p = t.p_adjusted if t.p_adjusted is not None else t.p
-        rows.append((column, f"{t.a} – {t.b}", t.test, f"{'' if t.difference is None else show_number(t.difference)} {interval}", f"{t.n:,} {t.unit}",
+        rows.append((column, f"{t.a} – {t.b}", t.test, f"{difference} {interval}", f"{t.n:,} {t.unit}{'' if t.n == 1 else 's'}",
                      (_p(p), "ok" if t.significant else "")))  # fmt: skip
-    heads = (say("column"), say("compared"), say("test"), say("difference"), "n", say("p, adjusted"))
+    heads = (
+        say("column"),
+        say("compared"),
+        say("test"),
+        say("difference (points or the metric's unit)"),
+        "n",
+        say("p, adjusted"),
+    )
     return table(heads, rows, numeric=(3, 4, 5)) if rows else ""
 
 

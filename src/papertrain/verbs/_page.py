@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
@@ -112,24 +113,34 @@ class Follower:
         self._run = watched(path)[0]
         self._files = self._seen()
         self._answer: dict[str, Any] = {}
+        self._due = 0.0
+        self._lock = threading.Lock()
 
     def _seen(self) -> tuple[tuple[str, int], ...]:
         return tuple(sorted((p.name, p.stat().st_size) for p in self.path.iterdir() if p.is_file()))
 
     def look(self, since: int = 0) -> dict[str, Any]:
         """Level, signals and curves as of now; `same` where nothing came since that sequence number."""
+        with self._lock:
+            if time.monotonic() >= self._due:
+                self._refresh()
+            same = since == self.sequence
+            return {"sequence": self.sequence, **({"same": True} if same else self._answer)}
+
+    def _refresh(self) -> None:
+        """Read and judge; a long run, which takes seconds to judge, is judged more rarely."""
         from papertrain.monitor.run import watched
+
+        began = time.monotonic()
 
         files = self._seen()
         if {n for n, _ in files} != {n for n, _ in self._files}:
             self._run = watched(self.path)[0]
         self._files = files
         if self._run.poll() or not self._answer:
-            self.sequence += 1
             self._answer = self._judge()
-        if since == self.sequence:
-            return {"sequence": self.sequence, "same": True}
-        return {"sequence": self.sequence, **self._answer}
+            self.sequence += 1
+        self._due = time.monotonic() + 4 * (time.monotonic() - began)
 
     def _judge(self) -> dict[str, Any]:
         from papertrain.monitor.curves import curves_of

@@ -59,7 +59,7 @@ def status_part(space: Workspace) -> str:
     found = steps(space)
     rows = [(s.step, s.name, tag(s.state, s.state).encode(), s.because, _command(s.next)) for s in found]
     grid = [(r.id, tag(r.state, r.state).encode(), r.because) for r in space.grid()]
-    heads = ("", say("step"), say("state"), say("because"), say("next"))
+    heads = ("#", say("step"), say("state"), say("because"), say("next"))
     return table(heads, rows) + table((say("run"), say("state"), say("because")), grid)
 
 
@@ -170,8 +170,26 @@ def earlier_part(space: Workspace) -> str:
     return "".join(parts)
 
 
+_made: dict[tuple[str, str], tuple[object, str]] = {}
+"""Workspace and language → what its results looked like, and the part that was made of them."""
+
+
 def results_part(space: Workspace, link: Callable[[str], str] = lambda id: f"#{id}") -> str:
-    """The table that `compare` makes of the study, with its tests."""
+    """The table that `compare` makes of the study, with its tests; made anew only where a file changed."""
+    from papertrain.core.texts import language
+
+    key, state = (str(space.root.resolve()), language.get()), _state_of_results(space.root)
+    if key not in _made or _made[key][0] != state:
+        _made[key] = (state, _results(space, link))
+    return _made[key][1]
+
+
+def _state_of_results(root: Path) -> object:
+    places = [root / "study.toml", root / "evidence.jsonl", *root.glob("runs/*/*"), *root.glob("runs/*/predictions/*"), *root.glob("results/**/*")]  # fmt: skip
+    return tuple(sorted((str(p), p.stat().st_mtime_ns, p.stat().st_size) for p in places if p.is_file()))
+
+
+def _results(space: Workspace, link: Callable[[str], str]) -> str:
     from papertrain import verbs
     from papertrain.core.evidence import read_evidence
     from papertrain.core.results import ResultTable, Test
@@ -198,7 +216,7 @@ def results_part(space: Workspace, link: Callable[[str], str] = lambda id: f"#{i
     columns = [f"{c.dataset} {names[c.metric]}" for c in made.columns]
     first = found.result.splitlines()[0] if found.result else ""
     said = f'<p>{escape(first)}</p><p class="soft">{escape(found.explanation)}</p>'
-    return said + results_table(shown, say("Main results"), link) + tests_table(tests, columns)
+    return said + results_table(shown, say("Main results"), link) + tests_table(tests, made.columns, columns)
 
 
 def figures_part(space: Workspace) -> str:

@@ -132,7 +132,8 @@ class State:
                 if len(self._followers) >= FOLLOWED:
                     self._followers.pop(next(iter(self._followers)))
                 self._followers[key] = _page.Follower(folder)
-            found = self._followers[key].look(int(since) if since.isdigit() else 0)
+            follower = self._followers[key]
+        found = follower.look(int(since) if since.isdigit() else 0)
         if "signals" in found:
             found = {**found, "html": signals_table(found["signals"])}
         return {**found, "logs": [p.name for p in _page.log_files(folder)]}

@@ -169,6 +169,6 @@ def package(site: Site, number: int) -> str:
             held = f"<p>{escape(say('MANIFEST.json lists {n} files', n=len(files)))}</p>"
         except (OSError, ValueError, AttributeError, TypeError):
             held = ""
-    bundle = f"<p>{escape(say('This makes the bundle, with a manifest of digests that can be verified anywhere:'))}</p><pre>{escape(command)}\npapertrain package --verify BUNDLE</pre>{held}"
+    bundle = f'<p>{escape(say("This makes the bundle, with a manifest of digests that can be verified anywhere:"))}</p><pre tabindex="0">{escape(command)}\npapertrain package --verify BUNDLE</pre>{held}'
     found = [(say("Done when"), parts.checklist_part(space)), (say("Where it stands"), parts.status_part(space)), (say("Bundle"), bundle)]  # fmt: skip
     return shell(site, say("Package"), found, number=number, here="package")

@@ -41,7 +41,7 @@ def shell(
     scripts += f'<script src="/static/common.js" defer></script><script src="/static/{script}" defer></script>' if script else ""  # fmt: skip
     return (
         f'<!doctype html><html lang="{lang()}"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1">'
-        f'<title>{escape(title)}</title><link rel="stylesheet" href="/static/page.css"><link rel="stylesheet" href="/static/live.css">'
+        f'<title>{escape(title)}</title><link rel="icon" href="data:,"><link rel="stylesheet" href="/static/page.css"><link rel="stylesheet" href="/static/live.css">'
         f"{f'<link rel=stylesheet href=/static/{UPLOT_STYLE}>' if script == 'run.js' else ''}{scripts}</head><body>"
         f'<a class="skip" href="#main">{escape(say("skip to the content"))}</a>'
         f'<header><nav class="ways" aria-label="{escape(say("pages"))}">{links}<a class="lang" lang="{other}" hreflang="{other}" href="?lang={other}">{word}</a></nav>'

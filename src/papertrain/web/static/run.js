@@ -79,15 +79,17 @@ function draw() {
   if (!now) return;
   const share = Number(by("smooth").value) / 100, seen = new Set();
   by("o-smooth").textContent = share.toFixed(2);
-  for (const [name, curves] of frames(now)) {
+  const wanted = frames(now);
+  for (const [name] of wanted) {  // all frames first: how wide one is depends on how many there are
     seen.add(name);
-    let place = document.getElementById("frame-" + name);
-    if (!place) {
-      place = document.createElement("figure");
-      place.id = "frame-" + name;
-      place.append(document.createElement("div"), document.createElement("p"));
-      by("curves").append(place);
-    }
+    if (document.getElementById("frame-" + name)) continue;
+    const place = document.createElement("figure");
+    place.id = "frame-" + name;
+    place.append(document.createElement("div"), document.createElement("p"));
+    by("curves").append(place);
+  }
+  for (const [name, curves] of wanted) {
+    const place = document.getElementById("frame-" + name);
     const old = plots.get(name), zoom = old && old.zoomed ? {min: old.scales.x.min, max: old.scales.x.max} : null;
     if (old) old.destroy();
     const {data, series} = aligned(curves, share), axis = {stroke: css("--soft"), grid: {stroke: css("--line"), width: 1}, ticks: {stroke: css("--line")}};
@@ -95,7 +97,7 @@ function draw() {
     const logarithmic = low > 0 && high / low > 200;
     const plot = new uPlot({
       title: name, width: Math.max(260, place.clientWidth || by("curves").clientWidth), height: 240, series,
-      scales: {x: {time: false}, y: {distr: logarithmic ? 3 : 1}}, axes: [axis, {...axis, size: 64}],
+      scales: {x: {time: false}, y: {distr: logarithmic ? 3 : 1}}, axes: [axis, {...axis, size: 68, values: (u, ticks) => ticks.map(v => v === null ? "" : v === 0 ? "0" : Number(v.toPrecision(3)).toString())}],
       cursor: {drag: {x: true, y: false}}, hooks: {draw: [draw_marks(name, curves)]},
     }, data, place.firstChild);
     plot.over.addEventListener("mouseup", () => { plot.zoomed = true; });
@@ -112,10 +114,10 @@ function draw() {
 }
 
 function tell() {
-  const word = document.createElement("span"), state = by("state");
-  word.className = "tag " + now.level;
-  word.textContent = now.level;
-  state.replaceChildren(word, " " + now.says + (now.left ? ` · ${now.left}` : ""));
+  const word = document.createElement("strong");
+  word.className = now.level;
+  word.textContent = now.says;
+  by("state").replaceChildren(word, now.left ? ` · ${now.left}` : "");
   by("signals").innerHTML = now.html;  // rendered and escaped by the server
 }
 
