@@ -20,7 +20,8 @@ from papertrain.plan.derive_alternatives import alternatives
 from papertrain.plan.derive_question import Question, by_user, settle
 from papertrain.plan.derive_reasons import execution_decisions
 from papertrain.plan.rulesets import ADAPTERS, REINFORCED, TASKS
-from papertrain.plan.search import Draft, Placed, place, time_of
+from papertrain.plan.memory_nearest import with_basis
+from papertrain.plan.search import Draft, Placed, place, setup_of, time_of
 
 EXECUTION = ("micro_batch_size", "gradient_accumulation_steps", "zero_stage", "offload", "gradient_checkpointing")
 
@@ -104,6 +105,8 @@ def assemble(q: Question, sets: dict[str, Any], task: str, method: Decision[str]
     fixed = {k: sets[k] for k in EXECUTION if k in sets}
     placed = place(draft, fixed)
     time = time_of(draft, placed.layout)
+    known = placed.memory.device_bytes.value is not None and q.compute.gpu.id != "cpu"
+    memory = with_basis(placed.memory, setup_of(draft, placed.layout)) if known else placed.memory
     return TrainingPlan(
         name=q.name, task=task, rules=rules, model=model, dataset=data, compute=compute, fits=placed.fits, method=method,
         **execution_decisions(draft, placed, batch.value, sets),
@@ -113,7 +116,7 @@ def assemble(q: Question, sets: dict[str, Any], task: str, method: Decision[str]
         seed=settle(steps_task.seed(), sets), eval_steps=evals, save_steps=saves,
         early_stopping_patience=settle(steps_batch.patience(evals.value), sets), validation_share=share, loss=loss,
         template=optional(steps_task.template(model, task), sets), beta=optional(steps_rate.beta(task), sets),
-        **adapters, memory=placed.memory, duration=time, alternatives=alternatives(draft, fixed, placed),
+        **adapters, memory=memory, duration=time, alternatives=alternatives(draft, fixed, placed),
         warnings=tuple(warnings(q, task, placed, batch.value, total.value)), provisional=data is None,
     )  # fmt: skip
 

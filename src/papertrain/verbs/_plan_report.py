@@ -39,7 +39,7 @@ def report_of(
             "  memory per card   " if p.compute.gpu.id != "cpu" else "  memory            ", words.memory_line(p.memory)
         )
         body += words.wrapped(
-            "  nearest measured  ", "; ".join(p.memory.basis) or say("none like yours: launch --smoke measures yours")
+            "  nearest measured  ", "; ".join(p.memory.basis[:2]) or say("none like yours: launch --smoke measures yours")
         )
     if p.compute.said:
         body += words.wrapped("  cards             ", words.cards_line(p))
@@ -53,6 +53,7 @@ def report_of(
     details += [
         line for d in diffs for line in words.wrapped(f"  {d.rules} on {d.name}  ", f"{show_number(d.theirs)}: {d.why}")
     ]
+    details += [f"  {say('measured')}  {line}" for line in (p.memory.basis[1:] if p.memory is not None else ())]
     details += [f"  {d.name}: {d.source.kind}: {d.source.ref}" for d in p.decisions()]
     details += ["", *(f"  {d.name}: {c.says} ({c.ref})" for d in p.decisions() for c in d.contested_by)]
     details += ["", *(f"  {words.alternative_words(a, seconds)}" for a in p.alternatives)]
