@@ -69,6 +69,8 @@ def test_odd_files_end_in_time(tmp_path: Path) -> None:
     look("\\\n" * 100_000, "x.sh")
     look("'" * 20_001, "x.sh")
     look("$(" * 20_000, "x.sh")
+    look("a=(" * 20_000, "x.sh")
+    look("--a | " * 20_000, "x.sh")
     look("<<E\n" * 3_000, "x.sh")
     look("x=1 " * 50_000, "x.sh")
     look("{" * 100_000, "x.yaml")

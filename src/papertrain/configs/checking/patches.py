@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from papertrain.configs.checking.document import ConfigDocument, Edit
+from papertrain.configs.checking.trees import parsed
 from papertrain.core import yaml
 from papertrain.core.errors import PapertrainError
 from papertrain.core.files import unified
@@ -49,7 +50,7 @@ def _swap(text: str, edit: Edit) -> str:
 
 def _tree(document: ConfigDocument, text: str, edit: Edit) -> str:
     if edit.op == "rename":
-        tree = yaml.load_any(text, document.file)
+        tree = parsed(text, document.file)
         start, end = tree.key_spans[edit.path]
         return text[:start] + (f'"{edit.new}"' if text[start] == '"' else edit.new) + text[end:]
     if edit.op == "drop" and not _present(document, text, edit):
@@ -58,7 +59,7 @@ def _tree(document: ConfigDocument, text: str, edit: Edit) -> str:
 
 
 def _present(document: ConfigDocument, text: str, edit: Edit) -> bool:
-    return edit.path in yaml.load_any(text, document.file).spans
+    return edit.path in parsed(text, document.file).spans
 
 
 def _spans(document: ConfigDocument, text: str, edit: Edit) -> str:

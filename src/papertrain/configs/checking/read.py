@@ -10,6 +10,7 @@ from typing import Any
 from papertrain.configs.checking import python_calls, shell
 from papertrain.configs.checking.document import ConfigDocument, Kind, Place
 from papertrain.configs.checking.recognise import SIGNS, recognise
+from papertrain.configs.checking.trees import keep
 from papertrain.core import yaml
 from papertrain.core.errors import PapertrainError
 from papertrain.core.files import read_text
@@ -86,6 +87,7 @@ def _looks_like_commands(text: str) -> bool:
 
 
 def _tree(tree: yaml.Document, name: str, path: Path | None) -> list[ConfigDocument]:
+    keep(tree)
     kind = recognise(tree.value, name)
     base: dict[str, Any] = {
         "file": name,

@@ -14,7 +14,7 @@ from papertrain.core.values import Source
 
 # `--model | -m)`: a pattern of a case, where a script reads its own options.
 _CASE = re.compile(r"^[ \t]*-[\w-]*(?:=\*)?(?:[ \t]*\|[ \t]*-[\w-]*(?:=\*)?)*[ \t]*\)", re.M)
-_ARRAY = re.compile(r"\w+\+?=\([^)]*\)", re.S)
+_ARRAY = re.compile(r"(?<!\w)\w{1,80}\+?=\([^)]{0,20000}\)", re.S)
 
 
 def check(document: ConfigDocument, world: World) -> Iterator[Wrong]:
