@@ -253,7 +253,7 @@ def test_what_cannot_be_swept_is_refused(model: str, tmp_path: Path) -> None:
     ("options", "says"),
     [({"gpu": "3x ZX9000"}, ""), ({"gpu": "0x A100-80GB"}, ""), ({"gpu": "1x A100-80GB", "sets": ("lerning_rate=1",)}, "no decision"),
      ({"gpu": "1x A100-80GB", "seq_len": 100_000}, "longer than the 32,768 positions"), ({"gpu": "1x A100-80GB", "host_ram": "lots"}, "not a size"),
-     ({"gpu": "1x A100-80GB", "data": Path("/no/such/file.jsonl")}, "no such data file"), ({"gpu": "1x A100-80GB", "name": "../x"}, "cannot be a name"),
+     ({"gpu": "1x A100-80GB", "data": Path("/no/such/file.jsonl")}, "no such file"), ({"gpu": "1x A100-80GB", "name": "../x"}, "cannot be a name"),
      ({"gpu": "1x A100-80GB", "confirm": True}, "needs a workspace"), ({"gpu": "1x V100-32GB", "sets": ("precision=bf16",)}, "no bf16"),
      ({"gpu": "cpu", "method": "qlora"}, "qlora needs"), ({"gpu": "1x A100-80GB", "calibrate": Path("/no/such/run")}, "no such run")],
 )  # fmt: skip
