@@ -104,7 +104,10 @@ def _runs(path: Path) -> list[Path]:
     if not path.is_dir() or not Workspace.is_workspace(path):
         return [path]
     runs = (
-        [p for p in sorted((path / "runs").glob("*")) if p.is_dir() and logs_in(p)] if (path / "runs").is_dir() else []
+        # runs/earlier holds attempts that were set aside: they are history, not runs of the study.
+        [p for p in sorted((path / "runs").glob("*")) if p.is_dir() and p.name != "earlier" and logs_in(p)]
+        if (path / "runs").is_dir()
+        else []
     )
     if not runs:
         raise PapertrainError(
