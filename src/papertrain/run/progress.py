@@ -30,7 +30,7 @@ class Follower:
             self._at[path] = self._at.get(path, 0) + len(whole)
             for line in whole.splitlines():
                 self._take(line)
-        step = self.last.get("step", self.last.get("current_steps", 0))
+        step = self.last.get("step", 0)
         total = self.last.get("total_steps", 0)
         return (step if isinstance(step, int) else 0), (total if isinstance(total, int) else 0)
 
@@ -40,6 +40,8 @@ class Follower:
         except ValueError:
             return
         if isinstance(values, dict):
+            if "current_steps" in values:  # LLaMA-Factory's word
+                values["step"] = values["current_steps"]
             self.last |= {k: v for k, v in values.items() if isinstance(v, (int, float, str))}
             if "loss" in values:
                 self.steps.append(values)
