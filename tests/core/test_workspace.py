@@ -63,6 +63,7 @@ def test_a_runs_state_comes_from_its_record(work: Workspace) -> None:
     [
         ("[study\n", "TOML"),
         ("[studdy]\n", "study"),
+        ("[[methods]]\nname = 'x'\n", "must be a table"),
         ("[study]\nname='x'\n", "at least one"),
         (STUDY.replace('ours = "minilm"', 'ours = "minillm"'), "minillm"),
         (STUDY.replace("[methods.minilm]", '[methods."a b"]'), "cannot be a name"),

@@ -261,6 +261,9 @@ def _read_study(raw: dict[str, Any], file: Path) -> Study:
     for key in raw:
         if key not in known:
             raise PapertrainError(f"unknown table [{key}]", code="unknown-key", file=file, nearest=nearest(key, known))
+    for table in ("study", "methods", "datasets"):
+        if not isinstance(raw.get(table, {}), dict):
+            raise PapertrainError(f"[{table}] must be a table, as in [{table}{'' if table == 'study' else '.NAME'}]", code="bad-study", file=file)
     try:
         methods = tuple(msgspec.convert({"name": k, **v}, Method) for k, v in raw.get("methods", {}).items())
         datasets = tuple(msgspec.convert({"name": k, **v}, Data) for k, v in raw.get("datasets", {}).items())

@@ -150,6 +150,9 @@ def resolve(value: Any, old: Any, case: Case) -> Any:
         return other
     if isinstance(old, bool) or not isinstance(old, (int, float)):
         raise Impossible
+    if old == 0 and value[0] in "*/":
+        # The first line of a warm-up prints a rate of 0: not what the setting is.
+        raise Impossible
     by = float(value[1:])
     new = {"*": old * by, "/": old / by, "+": old + by}[value[0]]
     if isinstance(old, int):
