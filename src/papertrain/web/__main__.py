@@ -21,6 +21,7 @@ def main() -> int:
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind((host, int(port)))
+        listener.listen(2048)  # before the address is printed: whoever reads it may come at once
     except OSError as error:
         sys.stderr.write(f"papertrain serve: port {port} on {host}: {(error.strerror or str(error)).lower()}\n")
         return 2

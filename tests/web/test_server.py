@@ -1,0 +1,57 @@
+"""The server as it runs: many clients, slow clients, an address that is not this machine's."""
+
+from __future__ import annotations
+
+import http.client
+import socket
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+
+EXE = str(Path(sys.executable).with_name("papertrain"))
+
+
+def get(address: str, path: str, timeout: float = 30) -> tuple[int, bytes]:
+    parts = urlsplit(address)
+    link = http.client.HTTPConnection(str(parts.hostname), parts.port, timeout=timeout)
+    link.request("GET", path, headers={"cookie": f"papertrain={parts.query.removeprefix('token=')}"})
+    answer = link.getresponse()
+    return answer.status, answer.read()
+
+
+def test_a_hundred_clients_at_once_are_all_answered(served: str) -> None:
+    with ThreadPoolExecutor(100) as pool:
+        answers = list(pool.map(lambda _: get(served, "/plan"), range(100)))
+    assert {status for status, _ in answers} == {200} and len({body for _, body in answers}) == 1
+
+
+@pytest.mark.slow
+def test_clients_that_dawdle_keep_nobody_waiting_and_are_let_go(served: str) -> None:
+    parts = urlsplit(served)
+    slow = [socket.create_connection((str(parts.hostname), parts.port)) for _ in range(100)]
+    for s in slow:
+        s.sendall(b"GET / HTTP/1.1\r\nHost: ")
+    began = time.monotonic()
+    assert get(served, "/plan")[0] == 200
+    assert time.monotonic() - began < 5
+    for s in slow:
+        s.settimeout(30)
+        assert s.recv(1) == b"", "the server should have closed it"
+        s.close()
+
+
+def test_another_address_needs_to_be_meant(tmp_path: Path) -> None:
+    done = subprocess.run([EXE, "serve", "--host", "0.0.0.0", "--no-open"], capture_output=True, text=True, timeout=60, check=False, cwd=tmp_path)  # fmt: skip
+    assert done.returncode == 3 and "--i-understand" in done.stderr
+
+
+def test_the_token_is_new_each_time_and_not_in_any_page(served: str) -> None:
+    token = urlsplit(served).query.removeprefix("token=")
+    assert len(token) >= 32
+    for path in ("/", "/plan", "/w/0/run"):
+        assert token.encode() not in get(served, path)[1]
