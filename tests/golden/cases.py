@@ -41,7 +41,9 @@ def classifier() -> dict[str, str]:
 
 def preference() -> dict[str, str]:
     """DPO: pairs, a smaller rate, no packing."""
-    files = generate([make_job(task="dpo", learning_rate=5e-6, confirmed=True)], ["llamafactory", "trl", "axolotl"]).files
+    files = generate(
+        [make_job(task="dpo", learning_rate=5e-6, confirmed=True)], ["llamafactory", "trl", "axolotl"]
+    ).files
     return {name: text for name, text in files.items() if name.endswith((".yaml", ".json"))}
 
 
