@@ -48,7 +48,7 @@ _SHAPES: tuple[tuple[str, str], ...] = (
     ("jwt", r"(?<![A-Za-z0-9_\-]{12})eyJ[A-Za-z0-9_\-]{8,}\.[A-Za-z0-9_\-]{8,}(?:\.[A-Za-z0-9_\-]*)?"),
     ("bearer", r"(?P<keep>(?i:\b(?:bearer|basic)\s+))(?P<secret>[A-Za-z0-9._~+/\-]{12,}=*)"),
     ("url-password", r"(?P<keep>[A-Za-z][A-Za-z0-9+.\-]{0,20}://)(?P<secret>[^\s/@'\"<>:]{0,200}:[^\s/@'\"<>]{1,400}|[A-Za-z0-9_\-]{20,400})(?=@)"),
-    ("signed-url", r"(?P<keep>[?&](?i:X-Amz-Signature|X-Amz-Credential|X-Amz-Security-Token|X-Goog-Signature|X-Goog-Credential|Signature|sig|token|access_token|api_key|key|AWSAccessKeyId)=)(?P<secret>(?!\[redacted)[^&\s'\"<>]+)"),
+    ("signed-url", r"(?P<keep>[?&;](?i:X-Amz-Signature|X-Amz-Credential|X-Amz-Security-Token|X-Goog-Signature|X-Goog-Credential|Signature|sig|token|access_token|api_key|key|AWSAccessKeyId)=)(?P<secret>(?!\[redacted)[^&\s'\"<>]+)"),
     ("netrc", r"(?P<keep>\bmachine\s+\S+\s+login\s+\S+\s+password\s+)(?P<secret>(?!\[redacted)\S+)"),
 )  # fmt: skip
 # A variable or key whose name ends in key, secret, password or token. Words of tokenizers are excluded below.

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 import unicodedata
 
+from papertrain.core.redact import redact
+
 SPECIAL = {"\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#", "%": r"\%", "_": r"\_", "~": r"\textasciitilde{}",
            "^": r"\textasciicircum{}", "<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}", '"': "''", "±": r"$\pm$", "×": r"$\times$",
            "–": "--", "—": "---", "…": r"\ldots{}", "’": "'", "‘": "`", "“": "``", "”": "''", "→": r"$\to$", "≤": r"$\leq$", "≥": r"$\geq$",
@@ -18,9 +20,12 @@ UNICODE_MACRO = (
 
 
 def tex(text: object) -> str:
-    """Text for LaTeX: prints what it says and runs nothing. Control and direction characters are dropped."""
+    """Text for LaTeX: prints what it says and runs nothing. Control and direction characters are dropped.
+
+    Secrets go here already: once escaped they no longer look like what they are.
+    """
     out: list[str] = []
-    for c in unicodedata.normalize("NFC", str(text)):
+    for c in unicodedata.normalize("NFC", redact(str(text), terminal=True)):
         if c == "-" and out and out[-1] == "-":
             out.append("{}-")  # two hyphens in a name stay two hyphens
         elif c == "[" or (c == "*" and not out):
@@ -47,7 +52,7 @@ def comment(text: object) -> str:
 
 def markdown(text: object) -> str:
     """Text for a cell of a Markdown table."""
-    flat = "".join(c if c.isprintable() else " " for c in str(text))
+    flat = "".join(c if c.isprintable() else " " for c in redact(str(text), terminal=True))
     return re.sub(r"([\\`*_{}\[\]<>|#])", r"\\\1", flat)
 
 

@@ -8,7 +8,10 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import msgspec
+
 from papertrain.core.errors import PapertrainError
+from papertrain.core.redact import redact
 from papertrain.core.values import Record
 from papertrain.report.escape import csv_cell
 
@@ -122,8 +125,22 @@ def script(f: Figure, d: Drawing) -> str:
     return head + f.script.strip("\n") + "\n" + CODA
 
 
+def without_secrets(d: Drawing) -> Drawing:
+    """A picture is no text that the writer could clean: what is drawn is cleaned before."""
+
+    def clean(x: Any) -> Any:
+        if isinstance(x, str):
+            return redact(x, terminal=True)
+        if isinstance(x, (list, tuple)):
+            return type(x)(clean(v) for v in x)
+        return {clean(k): clean(v) for k, v in x.items()} if isinstance(x, dict) else x
+
+    return msgspec.structs.replace(d, title=clean(d.title), rows=clean(d.rows), options=clean(d.options))
+
+
 def draw(f: Figure, d: Drawing, folder: str = "figures") -> Files:
     """All files of a figure. The pictures are drawn by the very script that is written."""
+    d = without_secrets(d)
     text, data = script(f, d), to_csv(d)
     space: dict[str, Any] = {"__name__": "papertrain_figure", "__file__": f"{d.name}.py"}
     try:
