@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 from msgspec import structs
@@ -19,6 +19,7 @@ from papertrain.plan.derive_question import SETTABLE, Question
 from papertrain.report.plan import Difference
 
 QUESTION = "question.json"
+Asked = TypeVar("Asked", Question, TrainingPlan)
 REPROFILE_BELOW = 64 * 2**20
 MUCH = 1.5
 
@@ -88,6 +89,21 @@ def moved(data: DatasetProfile) -> bool:
         return False
     size = path.stat().st_size
     return (bool(data.bytes) and size != data.bytes) or (size < REPROFILE_BELOW and sha256_file(path) != data.sha256)
+
+
+def relocated(q: Asked, old: Path, new: Path) -> Asked:
+    """A question or plan with its file names, as seen from `old`, as they are seen from `new`: a workspace names its files
+    from itself, whoever's folder the command was typed in."""
+    from papertrain.configs.target import seen_from
+
+    def name(path: str) -> str:
+        return seen_from(new, old / path)
+
+    if q.dataset is not None:
+        q = structs.replace(q, dataset=structs.replace(q.dataset, path=name(q.dataset.path)))
+    if q.model.local_path is not None:
+        q = structs.replace(q, model=structs.replace(q.model, local_path=name(q.model.local_path)))
+    return q
 
 
 def model_for(target: str, *, online: bool) -> ModelSpec:

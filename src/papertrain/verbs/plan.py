@@ -143,7 +143,8 @@ def _stored(work: Path, name: str | None) -> tuple[Question, TrainingPlan]:
 
     space = Workspace.open(work)
     before = space.plan(name)
-    return _plan.read_question(space.plan_path(before.name).with_name(_plan.QUESTION)), before
+    stored = _plan.read_question(space.plan_path(before.name).with_name(_plan.QUESTION))
+    return _plan.relocated(stored, space.root, Path()), before
 
 
 def _earlier(place: Path | None, name: str) -> TrainingPlan | None:
@@ -258,6 +259,7 @@ def _write(
     place: Path, made: list[Made], sweep: str | None, *, confirm: bool, overwrite: bool, dry_run: bool
 ) -> list[str]:
     """plan.json, plan.md and the inputs of each plan, in one atomic write; then the confirmation."""
+
     from papertrain.core.files import Writer
     from papertrain.core.gate import confirm as record
     from papertrain.core.gate import confirmation
@@ -269,6 +271,7 @@ def _write(
     space = Workspace(place)
     with Writer(place, overwrite=overwrite, dry_run=dry_run) as w:
         for q, p, diffs in made:
+            q, p = _plan.relocated(q, Path(), place), _plan.relocated(p, Path(), place)
             text, path = write_plan(p), space.plan_path(p.name)
             same = path.is_file() and path.read_bytes() == text.encode()
             known = confirmation(space, p.name) if same else None
