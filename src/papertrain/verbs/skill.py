@@ -33,7 +33,7 @@ def skill(
 ) -> Report:
     """Install the paper-train skill for coding agents, or show it.
 
-    A folder with SKILL.md (when to use it, the six steps, what is never done, exit codes) and references.
+    A folder with SKILL.md (when to use it, the six steps, what is never done, exit codes), references, and evals.
 
     papertrain skill install --tool claude-code
     papertrain skill show
@@ -41,7 +41,11 @@ def skill(
     from papertrain.core.errors import PapertrainError
 
     folder = Path(__file__).parents[1] / "skill" / "paper-train"
-    files = {p.relative_to(folder).as_posix(): p.read_text("utf-8") for p in sorted(folder.rglob("*.md"))}
+    files = {
+        p.relative_to(folder).as_posix(): p.read_text("utf-8")
+        for p in sorted(folder.rglob("*"))
+        if p.suffix in (".md", ".json")
+    }
     if action == "show":
         return Report(
             verb="skill",
