@@ -34,7 +34,7 @@ def page(title: str, sections: Sequence[Section], *, lead: str = "") -> str:
     )
     return (
         f'<!doctype html><html lang="{lang()}"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1">'
-        f"<title>{escape(title)}</title><link rel="icon" href="data:,"><style>{style()}</style></head><body><header><h1>{escape(title)}</h1>{lead}"
+        f"<title>{escape(title)}</title><link rel=icon href=data:,><style>{style()}</style></head><body><header><h1>{escape(title)}</h1>{lead}"
         f'<nav class="sections" aria-label="{escape(say("sections"))}">{links}</nav></header><main>{parts}</main></body></html>\n'
     )
 
