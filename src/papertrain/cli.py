@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+import warnings
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -25,7 +26,10 @@ def main(argv: list[str] | None = None) -> int:
         print(f"papertrain {__version__}")
         return 0
     try:
-        return _run(args)
+        with warnings.catch_warnings():
+            # Libraries warn on standard error, past the redactor, and sometimes with the lines of a file.
+            warnings.simplefilter("ignore")
+            return _run(args)
     except KeyboardInterrupt:
         sys.stderr.write("\ninterrupted: nothing half-written is left behind\n")
         return INTERRUPTED
@@ -68,7 +72,7 @@ def _run(args: list[str]) -> int:
 def _call(name: str, options: dict[str, Any], face: dict[str, Any]) -> int:
     from papertrain import verbs
     from papertrain.core import progress, texts
-    from papertrain.core.errors import PapertrainError
+    from papertrain.core.errors import PapertrainError, of_system
     from papertrain.core.extras import missing
     from papertrain.report.show import show
 
@@ -85,6 +89,10 @@ def _call(name: str, options: dict[str, Any], face: dict[str, Any]) -> int:
         return _failed(PapertrainError("the input is nested too deeply", code="too-deep"), name, face["json"])
     except (KeyboardInterrupt, BrokenPipeError):
         raise
+    except OSError as error:
+        if face["debug"]:
+            _trace()
+        return _failed(of_system(error), name, face["json"])
     except Exception as error:
         wanted = missing(error) if isinstance(error, ModuleNotFoundError) else None
         return _failed(wanted, name, face["json"]) if wanted else _fault(error, name, face)

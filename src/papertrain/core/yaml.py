@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+import warnings
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
@@ -103,7 +104,10 @@ def load(text: str, name: str) -> Document:
     try:
         yaml = YAML(typ="rt", pure=True)
         yaml.allow_duplicate_keys = True
-        node = yaml.compose(text)
+        with warnings.catch_warnings():
+            # An anchor that is used again is allowed; the library would print the file's own lines about it.
+            warnings.simplefilter("ignore")
+            node = yaml.compose(text)
         if node is not None:
             doc.value = _Builder(doc).build(node, (), 0)
     except MarkedYAMLError as error:

@@ -4,18 +4,33 @@ from __future__ import annotations
 
 import json
 import re
+import struct
 import zipfile
+import zlib
 from collections.abc import Iterable
 from pathlib import Path
 
 from papertrain.core.errors import PapertrainError
-from papertrain.core.files import HIDDEN, sha256_file
+from papertrain.core.files import HIDDEN, leftover, sha256_file
 from papertrain.core.redact import redact
 from papertrain.core.values import Value
 from papertrain.core.workspace import Workspace
 
 WEIGHTS = {".safetensors", ".pt", ".pth", ".bin", ".gguf", ".npz", ".ckpt", ".distcp"}
 LARGEST = 20 * 2**20
+MOST, LARGEST_ARCHIVE = 100_000, 4 * 2**30
+DAMAGED = (
+    zipfile.BadZipFile,
+    OSError,
+    zlib.error,
+    EOFError,
+    NotImplementedError,
+    RuntimeError,
+    ValueError,
+    IndexError,
+    struct.error,
+)
+"""What the library raises for a broken, encrypted or unheard-of archive."""
 TOP = ("study.toml", "commands.md", "commands.sh", "monitoring.md", "evidence.jsonl")
 FOLDERS = ("plans", "configs", "runs", "results", "tables", "figures")
 TEXT = {".md", ".txt", ".json", ".jsonl", ".yaml", ".yml", ".toml", ".py", ".sh", ".csv", ".tsv", ".tex", ".log", ".patch", ".sbatch", ".svg", ".jinja", ""}  # fmt: skip
@@ -63,7 +78,7 @@ def _candidates(root: Path) -> list[Path]:
         found += [
             p
             for p in sorted((root / folder).rglob("*"))
-            if p.is_file() and HIDDEN not in p.parts and "__pycache__" not in p.parts
+            if p.is_file() and HIDDEN not in p.parts and "__pycache__" not in p.parts and not leftover(p.name)
         ]
     return found
 
@@ -129,17 +144,19 @@ class Archive:
         if path.is_file():
             try:
                 self.zip = zipfile.ZipFile(path)
-            except (zipfile.BadZipFile, OSError):
+            except DAMAGED:
                 raise PapertrainError(
                     "a bundle is a folder or a .zip that `papertrain package` wrote", code="no-bundle", file=path
                 ) from None
-            for info in self.zip.infolist():
-                parts = Path(info.filename).parts
-                if (
-                    info.filename.startswith(("/", "\\"))
-                    or ".." in parts
-                    or (info.external_attr >> 16) & 0o170000 == 0o120000
-                ):
+            entries = self.zip.infolist()
+            if len(entries) > MOST or sum(i.file_size for i in entries) > LARGEST_ARCHIVE:
+                raise PapertrainError("more in it than any package holds", code="unsafe-archive", file=path)
+            if len({i.filename for i in entries}) != len(entries):
+                raise PapertrainError("two files in it have the same name", code="unsafe-archive", file=path)
+            for info in entries:
+                parts = Path(info.filename.replace("\\", "/")).parts
+                kind = (info.external_attr >> 16) & 0o170000
+                if info.filename.startswith(("/", "\\")) or ".." in parts or kind not in (0, 0o100000, 0o040000):
                     raise PapertrainError(
                         f"{info.filename!r} leads out of the archive", code="unsafe-archive", file=path
                     )
@@ -157,7 +174,12 @@ class Archive:
 
     def read(self, name: str) -> bytes:
         if self.zip is not None:
-            return self.zip.read(name)
+            try:
+                return self.zip.read(name)
+            except KeyError:
+                raise
+            except DAMAGED:
+                raise PapertrainError(f"{name!r} in it is damaged", code="damaged-archive", file=self.path) from None
         target = self.path / name
         if not target.resolve().is_relative_to(self.path.resolve()):
             raise PapertrainError(f"{name!r} leads out of the bundle", code="unsafe-archive", file=self.path)
