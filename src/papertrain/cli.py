@@ -45,12 +45,30 @@ def _utf8() -> None:
             reconfigure(errors="replace")
 
 
+def _nowhere(stream: Any) -> None:
+    """What is still in the buffer is given up, so that Python does not complain at its end."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
+def _unwritable(error: OSError) -> int:
+    """The answer itself cannot be written: a full disk, a terminal that went away."""
+    from papertrain.core.errors import of_system
+
+    _nowhere(sys.stdout)
+    try:
+        sys.stderr.write(f"papertrain: {of_system(error).one_line()}\n")
+        sys.stderr.flush()
+    except OSError:
+        _nowhere(sys.stderr)
+    return 2
+
+
 def _run(args: list[str]) -> int:
     from papertrain import verbs
 
     known = verbs.names()
     if not args or args[0] in ("-h", "--help", "help"):
-        print(_overview(known))
+        print(_overview(known), flush=True)
         return 0 if args else 2
     from papertrain.core.errors import PapertrainError, nearest
 
@@ -115,14 +133,20 @@ def _fault(error: Exception, verb: str, face: dict[str, Any]) -> int:
     from papertrain.core.redact import redact
 
     trace = redact("".join(traceback.format_exception(error)))
-    with tempfile.NamedTemporaryFile("w", prefix="papertrain-fault-", suffix=".txt", delete=False) as f:
-        f.write(trace)
+    try:
+        with tempfile.NamedTemporaryFile(
+            "w", prefix="papertrain-fault-", suffix=".txt", delete=False, errors="replace"
+        ) as f:
+            f.write(trace)
+        where = f"the trace is in {f.name}"
+    except OSError:
+        where = "--debug shows the trace"
     if face["debug"]:
         sys.stderr.write(trace)
     fault = PapertrainError(
-        f"a fault of papertrain itself ({type(error).__name__}); the trace is in {f.name}",
+        f"a fault of papertrain itself ({type(error).__name__}); {where}",
         code="fault",
-        ask=["please report it with that file"],
+        ask=["please report it with that trace"],
     )
     fault.exit = 4
     return _failed(fault, verb, face["json"])
@@ -203,7 +227,7 @@ def _face_options(group: Any) -> None:
     group.add_argument(
         "--lang",
         choices=("en", "zh"),
-        default=os.environ.get("PAPERTRAIN_LANG", "en"),
+        default=_language(),
         help="language of the sentences",
     )
     group.add_argument(
@@ -213,6 +237,12 @@ def _face_options(group: Any) -> None:
         help="which findings give exit code 1 (default error)",
     )
     group.add_argument("--debug", action="store_true", help="show the trace of an error")
+
+
+def _language() -> str:
+    """PAPERTRAIN_LANG, also written like a locale (`zh_CN.UTF-8`); English for any other."""
+    word = os.environ.get("PAPERTRAIN_LANG", "en").lower()[:2]
+    return word if word in ("en", "zh") else "en"
 
 
 def _parse(name: str, args: list[str]) -> dict[str, Any]:
