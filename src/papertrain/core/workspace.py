@@ -19,6 +19,7 @@ from papertrain.core.values import Mode, Record
 T = TypeVar("T")
 
 STUDY = "study.toml"
+MOST_CELLS = 10_000
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
 
 
@@ -263,7 +264,11 @@ def _read_study(raw: dict[str, Any], file: Path) -> Study:
             raise PapertrainError(f"unknown table [{key}]", code="unknown-key", file=file, nearest=nearest(key, known))
     for table in ("study", "methods", "datasets"):
         if not isinstance(raw.get(table, {}), dict):
-            raise PapertrainError(f"[{table}] must be a table, as in [{table}{'' if table == 'study' else '.NAME'}]", code="bad-study", file=file)
+            raise PapertrainError(
+                f"[{table}] must be a table, as in [{table}{'' if table == 'study' else '.NAME'}]",
+                code="bad-study",
+                file=file,
+            )
     try:
         methods = tuple(msgspec.convert({"name": k, **v}, Method) for k, v in raw.get("methods", {}).items())
         datasets = tuple(msgspec.convert({"name": k, **v}, Data) for k, v in raw.get("datasets", {}).items())
@@ -282,6 +287,11 @@ def _read_study(raw: dict[str, Any], file: Path) -> Study:
     if not methods or not datasets:
         raise PapertrainError(
             "a study needs at least one [methods.NAME] and one [datasets.NAME]", code="bad-study", file=file
+        )
+    cells = sum(len(m.seeds if m.seeds is not None else study.seeds) for m in methods) * len(datasets)
+    if cells > MOST_CELLS:
+        raise PapertrainError(
+            f"a study of {cells:,} runs, more than the {MOST_CELLS:,} that are kept", code="bad-study", file=file
         )
     for name in [m.name for m in methods] + [d.name for d in datasets]:
         if not NAME.fullmatch(name):

@@ -162,6 +162,9 @@ def load_json(text: str, name: str) -> Document:
         ) from None
     except RecursionError:
         raise PapertrainError("nested too deeply", code="too-deep", file=name) from None
+    except ValueError as error:  # a number of more digits than Python reads
+        says = " ".join(str(error).split(";")[0].split())[:120]
+        raise PapertrainError(f"not valid JSON: {says.lower()}", code="not-json", file=name) from None
     return doc
 
 
@@ -333,10 +336,23 @@ class _JsonReader:
         return found, token.end()
 
 
+_COMMENT = re.compile(r'"(?:[^"\\\n]|\\.)*"?|//[^\n]*|/\*|(?m:^[^\S\n]*#[^\n]*)')
+
+
 def _without_comments(text: str) -> str:
-    """`//`, `#` and `/* */` comments blanked out, strings untouched, so that positions stay."""
-    pattern = re.compile(r'"(?:[^"\\\n]|\\.)*"|//[^\n]*|/\*[\s\S]*?\*/|(?m:^\s*#[^\n]*)')
-    return pattern.sub(lambda m: m[0] if m[0].startswith('"') else re.sub(r"[^\n]", " ", m[0]), text)
+    """`//`, `#` and `/* */` comments blanked out, strings untouched, so that positions stay. Every character is seen once."""
+    parts, at = [], 0
+    while m := _COMMENT.search(text, at):
+        end = m.end()
+        if m[0] == "/*":
+            close = text.find("*/", end)
+            if close < 0:
+                break
+            end = close + 2
+        found = text[m.start() : end]
+        parts += [text[at : m.start()], found if found.startswith('"') else re.sub(r"[^\n]", " ", found)]
+        at = end
+    return "".join([*parts, text[at:]])
 
 
 def _first_difference(a: str, b: str) -> int:

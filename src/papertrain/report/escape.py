@@ -67,5 +67,7 @@ def csv_cell(text: object) -> str:
 def macro(*parts: object) -> str:
     """A LaTeX macro name: letters only, digits spelled."""
     digits = dict(zip("0123456789", ["Zero", "One", "Two", "Three", "Four", "Five", "Six", "Seven", "Eight", "Nine"]))
-    words = re.findall(r"[A-Za-z]+|[0-9]", unicodedata.normalize("NFKD", " ".join(map(str, parts))))
+    words = re.findall(
+        r"[A-Za-z]+|[0-9]", unicodedata.normalize("NFKD", redact(" ".join(map(str, parts)), terminal=True))
+    )
     return "".join(digits.get(w, w[:1].upper() + w[1:]) for w in words) or "Number"

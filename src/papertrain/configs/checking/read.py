@@ -32,7 +32,7 @@ def read_file(path: Path, shown: str | None = None) -> list[ConfigDocument]:
         return [ConfigDocument(file=name, path=path, kind="data", format="rows", text="")]
     if suffix == ".json" and _starts_as_list(path):
         return [ConfigDocument(file=name, path=path, kind="data", format="rows", text="")]
-    text = read_text(path, limit=CONFIG_LIMIT if suffix in (".yaml", ".yml", ".json") else 64 * 2**20)
+    text = read_text(path, limit=CONFIG_LIMIT if suffix in (".yaml", ".yml", ".json", ".py", *SHELL) else 64 * 2**20)
     return read_source(text, name, path)
 
 

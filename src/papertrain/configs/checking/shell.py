@@ -107,7 +107,7 @@ def split(text: str) -> list[list[Word]]:
         elif ch == "\\" and text[at + 1 : at + 2] == "\n":
             at, line = at + 2, line + 1
         elif ch == "#":
-            at = text.find("\n", at) if "\n" in text[at:] else len(text)
+            at = end if (end := text.find("\n", at)) >= 0 else len(text)
         elif (m := _BREAK.match(text, at)) is not None:
             if words:
                 commands.append(words)
