@@ -17,11 +17,6 @@ language: ContextVar[str] = ContextVar("language", default="en")
 CATALOGUES = Path(__file__).with_name("catalogues")
 
 
-def spoken(said: str | None) -> str:
-    """The language that a locale means: `zh_CN.UTF-8` is zh; what is not known is English."""
-    return "zh" if (said or "").lower().startswith("zh") else "en"
-
-
 @lru_cache
 def catalogue(lang: str) -> dict[str, str]:
     """English sentence → sentence. Empty for English, and for a language that has no file."""
