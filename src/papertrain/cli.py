@@ -21,11 +21,11 @@ FACE = ("json", "brief", "fields", "debug", "quiet", "lang", "fail_on", "verbose
 def main(argv: list[str] | None = None) -> int:
     """The console script. Returns the exit code: 0 done, 1 a finding, 2 bad input, 3 refused, 4 our fault, 130 Ctrl-C."""
     args = sys.argv[1:] if argv is None else argv
-    _utf8()
-    if args in (["--version"], ["-V"]):
-        print(f"papertrain {__version__}")
-        return 0
     try:
+        _streams()
+        if args in (["--version"], ["-V"]):
+            print(f"papertrain {__version__}", flush=True)
+            return 0
         with warnings.catch_warnings():
             # Libraries warn on standard error, past the redactor, and sometimes with the lines of a file.
             warnings.simplefilter("ignore")
@@ -34,11 +34,17 @@ def main(argv: list[str] | None = None) -> int:
         sys.stderr.write("\ninterrupted: nothing half-written is left behind\n")
         return INTERRUPTED
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _nowhere(sys.stdout)
         return 0
+    except OSError as error:
+        return _unwritable(error)
 
 
-def _utf8() -> None:
+def _streams() -> None:
+    """Streams that the caller closed lead nowhere; letters that a stream cannot show are replaced."""
+    sys.stdin = sys.stdin or open(os.devnull)  # noqa: SIM115, PTH123
+    sys.stdout = sys.stdout or open(os.devnull, "w")  # noqa: SIM115, PTH123
+    sys.stderr = sys.stderr or open(os.devnull, "w")  # noqa: SIM115, PTH123
     for stream in (sys.stdout, sys.stderr):
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure is not None:
@@ -97,7 +103,12 @@ def _call(name: str, options: dict[str, Any], face: dict[str, Any]) -> int:
     texts.language.set(face["lang"])
     progress.quiet.set(face["quiet"])
     try:
-        report = verbs.load(name)(**options)
+        try:
+            report = verbs.load(name)(**options)
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            raise of_system(error) from error
         show(report, **{k: face[k] for k in ("json", "brief", "fields", "quiet", "verbose")})
     except PapertrainError as error:
         if face["debug"]:
@@ -105,12 +116,8 @@ def _call(name: str, options: dict[str, Any], face: dict[str, Any]) -> int:
         return _failed(error, name, face["json"])
     except RecursionError:
         return _failed(PapertrainError("the input is nested too deeply", code="too-deep"), name, face["json"])
-    except (KeyboardInterrupt, BrokenPipeError):
+    except (KeyboardInterrupt, OSError):
         raise
-    except OSError as error:
-        if face["debug"]:
-            _trace()
-        return _failed(of_system(error), name, face["json"])
     except Exception as error:
         wanted = missing(error) if isinstance(error, ModuleNotFoundError) else None
         return _failed(wanted, name, face["json"]) if wanted else _fault(error, name, face)
@@ -198,7 +205,7 @@ def parser_of(name: str) -> argparse.ArgumentParser:
         if p.kind is bool:
             keywords["action"] = "store_true"
         else:
-            keywords["type"] = p.kind
+            keywords["type"] = _path if p.kind is Path else p.kind
             keywords["metavar"] = p.arg.metavar or ("|".join(p.choices) if p.choices else p.name.upper().rstrip("_"))
             if p.choices:
                 keywords["choices"] = p.choices
@@ -216,6 +223,13 @@ def parser_of(name: str) -> argparse.ArgumentParser:
         (more if p.arg.advanced else own).add_argument(*flags, dest=p.name, required=p.required, **keywords)
     _face_options(parser.add_argument_group("common options"))
     return parser
+
+
+def _path(text: str) -> Path:
+    # An unset variable in a script must not mean "here".
+    if not text:
+        raise argparse.ArgumentTypeError("an empty name is no path")
+    return Path(text)
 
 
 def _face_options(group: Any) -> None:

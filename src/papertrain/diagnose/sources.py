@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import codecs
 import gzip
 import json
+import os
+import stat
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -18,6 +21,7 @@ CONFIG_SUFFIXES = frozenset({".yaml", ".yml", ".json", ".py", ".sh", ".slurm", "
 METRIC_NAMES = ("trainer_state.json",)
 SKIP_FOLDERS = frozenset({".git", "__pycache__", "node_modules", ".venv", "site-packages"})
 MOST_FILES = 400
+MOST_ENTRIES = 50_000
 
 
 class Source(Value, frozen=True, kw_only=True):
@@ -86,21 +90,37 @@ def is_log(path: Path) -> bool:
 
 
 def walk(folder: Path, depth: int = 6) -> Iterator[Path]:
-    """Files below a folder, without following links, at most some levels deep."""
-    if depth == 0:
-        return
+    """Files below a folder, without following links, at most some levels deep.
+
+    Raises PapertrainError where so much lies below it that it is no run's folder (a disk, a home).
+    """
+    left = [MOST_ENTRIES]
+    for path in _walk(folder, depth, left):
+        if left[0] < 0:
+            raise PapertrainError(
+                f"more than {MOST_ENTRIES:,} files lie below this folder: name the run's own folder",
+                code="too-many-files",
+                file=folder,
+            )
+        yield path
+
+
+def _walk(folder: Path, depth: int, left: list[int]) -> Iterator[Path]:
     try:
-        entries = sorted(folder.iterdir())
+        with os.scandir(folder) as found:
+            entries = sorted(found, key=lambda e: e.name)
     except OSError:
         return
+    left[0] -= len(entries)
     for entry in entries:
-        if entry.is_symlink():
-            continue
-        if entry.is_dir():
-            if entry.name not in SKIP_FOLDERS:
-                yield from walk(entry, depth - 1)
-        elif entry.is_file():
-            yield entry
+        if left[0] < 0:
+            yield folder
+            return
+        if entry.is_dir(follow_symlinks=False):
+            if depth > 1 and entry.name not in SKIP_FOLDERS:
+                yield from _walk(Path(entry.path), depth - 1, left)
+        elif entry.is_file(follow_symlinks=False):
+            yield Path(entry.path)
 
 
 def chunks(source: Source, stdin: IO[bytes] | None = None) -> Iterator[bytes]:
@@ -115,16 +135,34 @@ def chunks(source: Source, stdin: IO[bytes] | None = None) -> Iterator[bytes]:
         elif source.path.suffix == ".ipynb":
             yield notebook_text(source.path)
         else:
-            with source.path.open("rb", buffering=0) as f:
+            with _opened(source.path) as f:
                 yield from _read(f)
     except (OSError, EOFError) as e:
         why = getattr(e, "strerror", None) or str(e) or type(e).__name__
         raise PapertrainError(f"{source.name}: cannot be read: {why}", code="unreadable", file=source.name) from None
 
 
+def _opened(path: Path) -> IO[bytes]:
+    """A file, or a pipe: one that nobody writes to ends at once, where opening it would wait for ever."""
+    if not stat.S_ISFIFO(path.stat().st_mode):
+        return path.open("rb", buffering=0)
+    handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    os.set_blocking(handle, True)
+    return os.fdopen(handle, "rb", buffering=0)
+
+
 def _read(stream: Any) -> Iterator[bytes]:
-    while block := stream.read(CHUNK):
-        yield block
+    """Blocks of UTF-8. UTF-16 is what `> train.log` writes in PowerShell."""
+    first = stream.read(CHUNK)
+    if not first.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        while first:
+            yield first
+            first = stream.read(CHUNK)
+        return
+    decoder = codecs.getincrementaldecoder("utf-16")("replace")
+    while first:
+        yield decoder.decode(first).encode("utf-8", "replace")
+        first = stream.read(CHUNK)
 
 
 def notebook_text(path: Path) -> bytes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
@@ -20,7 +21,9 @@ SUFFIXES = {".json", ".jsonl", ".csv", ".tsv", ".parquet", ".npz", ".md"}
 PASSED_OVER = {"plan.json", "record.json", "study.toml", "config.json", "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "vocab.json",
                "generation_config.json", "adapter_config.json", "training_args.json", "trainer_log.jsonl", "train_results.json", "README.md", "evidence.jsonl",
                "MANIFEST.json", "added_tokens.json", "summary.json", "run_spec.json", "index.jsonl"}  # fmt: skip
+PASSED_FOLDERS = (".", "checkpoint-", "__pycache__")
 MAX_FILES = 5000
+MAX_ENTRIES = 100_000
 SEED = re.compile(r"^(?:seed|s|run|trial|rep)[-_=]?(\d+)$", re.I)
 SEED_INSIDE = re.compile(r"(?:^|[-_.])seed[-_=]?(\d+)(?=$|[-_.])", re.I)
 FOLD = re.compile(r"^(?:fold|cv)[-_=]?(\d+)$", re.I)
@@ -74,24 +77,24 @@ def read_file(path: Path, given: dict[str, str]) -> Reading:
 
 def files_under(folder: Path) -> list[Path]:
     """Candidate files of a results folder, sorted; hidden folders and checkpoints are passed over."""
-    found = []
-    for path in sorted(folder.rglob("*")):
-        parts = path.relative_to(folder).parts
-        if (
-            any(p.startswith((".", "checkpoint-", "__pycache__")) for p in parts)
-            or path.name in PASSED_OVER
-            or path.suffix.lower() not in SUFFIXES
-        ):
-            continue
-        if path.is_file():
-            found.append(path)
-            if len(found) > MAX_FILES:
-                raise PapertrainError(
-                    f"more than {MAX_FILES:,} result files: name the folders to compare",
-                    code="too-many-files",
-                    file=folder,
-                )
-    return found
+    found: list[Path] = []
+    entries = 0
+    for top, folders, names in os.walk(folder):
+        folders[:] = [f for f in folders if not f.startswith(PASSED_FOLDERS)]
+        entries += len(folders) + len(names)
+        for name in names:
+            path = Path(top, name)
+            known = path.suffix.lower() in SUFFIXES and name not in PASSED_OVER and not name.startswith(PASSED_FOLDERS)
+            if known and path.is_file():
+                found.append(path)
+        if len(found) > MAX_FILES or entries > MAX_ENTRIES:
+            what = (
+                f"more than {MAX_FILES:,} result files"
+                if len(found) > MAX_FILES
+                else f"more than {MAX_ENTRIES:,} files"
+            )
+            raise PapertrainError(f"{what}: name the folders to compare", code="too-many-files", file=folder)
+    return sorted(found)
 
 
 def stem(path: Path) -> str:

@@ -49,6 +49,13 @@ def look_at(paths: Sequence[Path], config: Sequence[Path], plan: Path | None, en
         versions=dict(environment.versions) if environment else {},
         signals=signals,
     )
+    if case.logs and not signals and not any(log.scan.size for log in case.logs):
+        raise PapertrainError(
+            "the log is empty: nothing can be said about the run",
+            code="empty-log",
+            file=case.logs[0].name,
+            ask=["what the program printed, standard error included: command > train.log 2>&1"],
+        )
     case.data = data_of(work, run, case)
     case.derived = lambda knob: derived(work, method, knob) if work else None
     return Look(case, decide(case), work, run, method)
