@@ -79,6 +79,6 @@ def diff(text: str) -> str:
 
     def one(line: str) -> str:
         kind = "file" if line.startswith(("+++", "---")) else "add" if line.startswith("+") else "del" if line.startswith("-") else "hunk" if line.startswith("@@") else ""  # fmt: skip
-        return f"<span{f' class={kind}' if kind else ''}>{escape(line) or ' '}</span>"
+        return f'<span class="{kind}">{escape(line) or " "}</span>' if kind else f"<span>{escape(line) or ' '}</span>"
 
     return f'<pre class="diff" tabindex="0" role="group" aria-label="{escape(say("patch"))}">{"".join(map(one, text.splitlines()))}</pre>'
