@@ -16,11 +16,11 @@ from papertrain.report.html import scroll, swatch, table, tag
 WIDTH = 1000
 
 
-def plan_section(plan: TrainingPlan, *, state: str = "") -> str:
+def plan_section(plan: TrainingPlan, *, state: tuple[str, str] | None = None) -> str:
     """Verdict, memory bar, parameters with reasons, alternatives, what the plan rests on."""
     head = (
         f"<p>{escape(plan.model.name)} · {escape(plan.task)} · {plan.compute.gpus} × {escape(plan.compute.gpu.label)} "
-        f"{tag(words.verdict(plan.fits), plan.fits)}{' ' + tag(state, state.split()[0]) if state else ''}</p>"
+        f"{tag(words.verdict(plan.fits), plan.fits)}{' ' + tag(*state) if state else ''}</p>"
         f"<p>{escape(words.result_line(plan))}</p>"
     )
     warned = "".join(f'<p class="warning">{escape(w)}</p>' for w in plan.warnings)

@@ -57,14 +57,16 @@ def status_part(space: Workspace) -> str:
     from papertrain.evidence.checklist import steps
 
     found = steps(space)
-    rows = [(s.step, s.name, tag(s.state, s.state).encode(), s.because, _command(s.next)) for s in found]
+    rows = [(s.step, s.name, tag(s.state, s.state).encode(), s.because, _command(s.next, space)) for s in found]
     grid = [(r.id, tag(r.state, r.state).encode(), r.because) for r in space.grid()]
     heads = ("#", say("step"), say("state"), say("because"), say("next"))
     return table(heads, rows) + table((say("run"), say("state"), say("because")), grid)
 
 
-def _command(text: str) -> bytes:
-    return f"<code>{escape(text)}</code>".encode() if text else b""
+def _command(text: str, space: Workspace) -> bytes:
+    """The workspace by its name: the page may be read elsewhere."""
+    shown = text.replace(str(space.root), space.root.name or ".")
+    return f"<code>{escape(shown)}</code>".encode() if shown else b""
 
 
 def plan_part(space: Workspace, name: str) -> str:
@@ -73,7 +75,8 @@ def plan_part(space: Workspace, name: str) -> str:
 
     try:
         known = confirmation(space, name)
-        return plan_section(space.plan(name), state=f"confirmed {known.at[:10]}" if known else "unconfirmed")
+        said = say("confirmed {day}", day=known.at[:10]) if known else say("unconfirmed")
+        return plan_section(space.plan(name), state=(said, "ok" if known else "unconfirmed"))
     except PapertrainError as error:
         return wrong(error)
 
