@@ -55,6 +55,20 @@ def versions(installed: Mapping[str, str]) -> dict[str, str]:
     return {name: installed[name] for name in PACKAGES if name in installed}
 
 
+def frozen(installed: Mapping[str, str]) -> list[str]:
+    """Every package of the training environment, as `pip freeze` writes it."""
+    return sorted(f"{name}=={version}" for name, version in installed.items())
+
+
+def git_diff(folder: Path, limit: int = 2**20) -> str:
+    """What the tracked files of the user's repository differ by from that commit; cut where it is longer than a record needs."""
+    try:
+        text = _git(folder, "diff", "HEAD", "--no-color", "--no-ext-diff")
+    except (OSError, subprocess.SubprocessError, UnicodeDecodeError):
+        return ""
+    return text + "\n" if len(text) <= limit else text[:limit] + f"\n… cut after {limit:,} characters\n"
+
+
 def git_commit(folder: Path) -> dict[str, Any]:
     """The commit that the workspace stands in, and whether its files differ from it."""
     try:
@@ -74,11 +88,30 @@ def _git(folder: Path, *words: str) -> str:
 
 def machine(on_cpu: bool) -> dict[str, Any]:
     """What it ran on, without the machine's name."""
-    return {
+    found: dict[str, Any] = {
         "device": "cpu" if on_cpu else "accelerator",
         "cores": os.cpu_count(),
         "system": f"{platform.system()} {platform.machine()}",
+        "python": platform.python_version(),
+        "driver": None,
     }
+    cards = [] if on_cpu else _cards()
+    if cards:
+        found |= {"device": cards[0][0], "devices": [name for name, _ in cards], "driver": cards[0][1]}
+    return found
+
+
+def _cards() -> list[tuple[str, str]]:
+    """(name, driver) of each card, as the driver's own tool prints them; nothing where it is not there."""
+    try:
+        done = subprocess.run(
+            ["nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader"],
+            capture_output=True, text=True, timeout=20, check=True, stdin=subprocess.DEVNULL,
+        )  # fmt: skip
+    except (OSError, subprocess.SubprocessError):
+        return []
+    rows = [line.rsplit(",", 1) for line in done.stdout.splitlines() if "," in line]
+    return [(name.strip(), driver.strip()) for name, driver in rows]
 
 
 def outputs(folder: Path, root: Path, limit: int = 200) -> list[dict[str, Any]]:

@@ -18,6 +18,7 @@ from papertrain.core.environment import Environment, read_environment
 from papertrain.core.errors import PapertrainError, Refused, nearest
 from papertrain.core.files import Writer
 from papertrain.core.program import Program, Variable, shell_line
+from papertrain.core.redact import holds_secret
 from papertrain.core.values import Value
 from papertrain.core.workspace import Method, Run, Workspace, split_run_id
 from papertrain.run import launchers as _launchers
@@ -93,7 +94,7 @@ def ready(
         return _command(work, method, run, environment, launcher, more, folder)
     one = job(work, work.study, run.method, work.root)
     chosen = _target(work, one, target, environment)
-    p = program(one, chosen, _cell(work, run, folder, chosen), resume=resume, more=more)
+    p = without_token(program(one, chosen, _cell(work, run, folder, chosen), resume=resume, more=more), run.id)
     if p.kind == "python" and (
         environment is None or environment.python is None or environment.version("torch") is None
     ):
@@ -151,6 +152,7 @@ def _command(
     }
     words = fill(method.command, values, method.name)
     p = Program(kind="command", words=(*words, *more), environment=(Variable("PYTHONHASHSEED", str(run.seed)),))
+    p = without_token(p, run.id)
     place = Place(root=work.root, python=python, search=search(environment), run=run.id, gpus=False)
     chosen = _launcher(p, launcher)
     files = tuple(w for w in words if (work.root / w).is_file() and w not in named.values())
@@ -198,6 +200,20 @@ def _cell(work: Workspace, run: Run, folder: str, target: str) -> Cell:
             code="one-data-set",
         )
     return cell
+
+
+def without_token(p: Program, run: str) -> Program:
+    """The program, unless a token would stand on its command line, where every user of the machine reads it."""
+    if holds_secret(shell_line(p.words)):
+        raise Refused(
+            f"a token would stand on the command line of {run}, and in every list of processes: take it out",
+            code="token-on-command-line",
+            ask=[
+                "log in once (huggingface-cli login, wandb login), or",
+                "export it before the launch: export HF_TOKEN=…",
+            ],
+        )
+    return p
 
 
 def _launcher(p: Program, asked: str | None) -> Launcher:
@@ -265,8 +281,12 @@ def started(
     folder = folder or _folder(one)
     place = work.root / folder
     content = _first(work, one, environment, place)
+    diff = records.git_diff(work.root) if content.get("git_dirty") else ""
+    content["git_diff"] = "git.diff" if diff else None
     with Writer(work.root, overwrite=True) as w:
         w.text(f"{folder}/record.json", _text(content))
+        if diff:
+            w.text(f"{folder}/git.diff", diff)
         if one.start.script:
             w.text(f"{folder}/job.sbatch", one.start.script)
     began, follower = time.monotonic(), Follower(place)
@@ -309,6 +329,7 @@ def _first(work: Workspace, one: Ready, environment: Environment | None, place: 
         "schema": "papertrain-record/1", "run": one.run.id, "method": one.run.method, "data": one.run.data, "seed": one.run.seed,
         "target": one.target, "launcher": one.launcher, "command": shell_line(one.start.words), "words": list(one.start.words),
         "environment": records.environment_block(variables(one, environment)), "versions": records.versions(environment.versions) if environment else {},
+        "packages": records.frozen(environment.versions) if environment else [],
         "plan_digest": work.plan_digest(one.run.method) if method.kind == "train" else None,
         "config": records.digests([work.root / f for f in one.files], work.root), "data_files": records.digests(map(Path, one.data), work.root),
         **records.git_commit(work.root), **records.machine(one.on_cpu), "resumed": one.resume, "attempts": attempts,
