@@ -202,7 +202,7 @@ def test_every_framework_template_renders_a_conversation():
 
 
 def test_classification_counts_the_tokens_that_the_tokenizer_puts_around(write, tmp_path):
-    from conftest import make_model
+    from small_models import make_model
 
     model = find_model(str(make_model(tmp_path / "m", None, special=True)))
     plain = find_model(str(make_model(tmp_path / "p", None)))
@@ -342,7 +342,7 @@ def test_the_shards_of_a_folder_are_one_data_set(write, tmp_path):
 
 
 def test_a_hostile_template_neither_hangs_nor_escapes(write, tmp_path):
-    from conftest import make_model
+    from small_models import make_model
 
     for i, source in enumerate((
         "{% for i in range(10**9) %}x{% endfor %}", "{{ 'a' * 10**9 }}", "{{ ''.__class__.__mro__[1].__subclasses__() }}", "{{ 9**9**9 }}",
