@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import io
 import os
+import pkgutil
 import resource
 import signal
 import sys
@@ -37,10 +39,12 @@ def warm() -> None:
             importlib.import_module(name)
         except ImportError:
             continue
-    from papertrain import verbs
+    import papertrain
 
-    for name in verbs.names():
-        verbs.load(name)
+    for module in pkgutil.walk_packages(papertrain.__path__, "papertrain."):
+        if "script_files" not in module.name and not module.name.endswith(("__main__", ".extract")):
+            with contextlib.suppress(ImportError):
+                importlib.import_module(module.name)
 
 
 def child(act: Callable[[], int], *, cwd: Path, stdin: bytes = b"", wall: float = 30.0) -> Done:

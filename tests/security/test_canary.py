@@ -45,7 +45,7 @@ WRITTEN: list[tuple[object, ...]] = [
     ("launch", "work", "--run", "base.toy.1", "--overwrite", "--yes"),
     ("status", "work", "--confirm", "derive"), ("status", "work", "--project"), ("report", "work", "-o", "out/report.html"),
     ("package", "work", "-o", "out/bundle"), ("package", "work", "-o", "out/bundle.zip"), ("package", "work", "-o", "out/blind", "--anonymous"), ("package", "--verify", "out/bundle"),
-    ("plan", "work", "--set", "weight_decay=0.02"), ("skill", "install", "-o", "out/skill"),
+    ("plan", "work", "--set", "weight_decay=0.02"), ("skill", "install", "--tool", "claude-code", "-o", "out/skill"),
 ]  # fmt: skip
 OWN = {"predictions.csv", "stdout.log", "trainer_state.json", "train_log.jsonl", "study.toml", "record.json"}
 """Files of a run that the scene, not papertrain, wrote into the workspace."""

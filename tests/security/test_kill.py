@@ -51,11 +51,11 @@ CASES = [
         before=(("status", "work", "--project"),),
         again=(0, 3),
     ),
-    Case("diagnose", ("diagnose", "work/runs/base.toy.1")),
+    Case("diagnose", ("diagnose", "work/runs/ours.toy.2")),
     Case("fix", ("fix", "ds.json", "D1.F1", "--log", "nan.log", "--yes"), again=(0, 3)),
     Case("check fix", ("check", "sft.yaml", "--fix"), again=(0, 1)),
     Case("launch", ("launch", "work", "--run", "base.toy.1", "--overwrite", "--yes"), again=(0, 1), same=False),
-    Case("skill", ("skill", "install", "-o", "home")),
+    Case("skill", ("skill", "install", "--tool", "claude-code", "-o", "home")),
 ]
 NAN = "".join(
     f"{{'loss': {v}, 'grad_norm': {g}, 'learning_rate': {i}e-07, 'epoch': 0.0{i}}}\n"
@@ -70,6 +70,11 @@ class Place:
         self.template, self.now, self.made = root / "template", root / "now", root / "made"
         scene.build(self.now)
         (self.now / "nan.log").write_text(NAN)
+        failed = self.now / "work/runs/ours.toy.2"
+        (failed / "stdout.log").write_text((self.now / "crash.log").read_text())
+        (failed / "record.json").write_text(
+            (failed / "record.json").read_text().replace('"exit_code": 0', '"exit_code": 1')
+        )
         (self.now / "paper-project.yaml").write_text("# ours\ntitle: A study\n")
         self.now.rename(self.template)
 
@@ -236,7 +241,7 @@ def test_a_really_full_disk_and_a_file_size_limit_lose_nothing(place: Place, tmp
     disk = tmp_path / "disk"
     disk.mkdir()
     if subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=200k", "none", str(disk)], capture_output=True, check=False
+        ["mount", "-t", "tmpfs", "-o", "size=3m", "none", str(disk)], capture_output=True, check=False
     ).returncode:
         pytest.skip("no small disk can be mounted here; the limit on file sizes was tried instead")
     try:

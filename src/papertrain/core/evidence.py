@@ -10,7 +10,7 @@ from pathlib import Path
 
 import msgspec
 
-from papertrain.core.files import Writer, read_text, sha256_file
+from papertrain.core.files import Writer, read_text, sha256_file, size_of
 from papertrain.core.results import Evidence
 
 FILE = "evidence.jsonl"
@@ -48,6 +48,7 @@ def number_evidence(known: Sequence[Evidence], new: Iterable[Evidence]) -> list[
 
 def append_evidence(writer: Writer, root: Path, new: Iterable[Evidence]) -> list[Evidence]:
     """Stage the entries that are not there yet; returns all of them with their ids."""
+    writer.expect(FILE, size_of(root / FILE))
     known = read_evidence(root)
     numbered = number_evidence(known, new)
     have = {e.id for e in known}

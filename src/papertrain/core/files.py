@@ -175,6 +175,14 @@ def write_atomic(path: Path, data: bytes, *, executable: bool = False) -> None:
             temporary.unlink(missing_ok=True)
 
 
+def size_of(path: Path) -> int:
+    """Bytes of a file; 0 where there is none."""
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0
+
+
 def leftover(name: str) -> bool:
     """Whether a file of that name is what a killed write left behind."""
     return LEFTOVER.fullmatch(name) is not None
@@ -195,6 +203,7 @@ class Writer:
         self._staged: dict[str, tuple[bytes, bool]] = {}
         self._appended: dict[str, list[str]] = {}
         self._removed: list[str] = []
+        self._sizes: dict[str, int] = {}
 
     def text(self, name: str, content: str, *, executable: bool = False) -> None:
         """Stage a text file. Secrets are taken out; paths and hosts stay, since configs must run on this machine."""
@@ -207,6 +216,10 @@ class Writer:
     def append(self, name: str, line: str) -> None:
         """Add one line to an append-only file (`evidence.jsonl`); earlier lines are never touched."""
         self._appended.setdefault(self._inside(name), []).append(redact(line.rstrip("\n"), terminal=True) + "\n")
+
+    def expect(self, name: str, size: int) -> None:
+        """What is written was made for this file as it is now; where another process adds to it first, nothing is written."""
+        self._sizes[self._inside(name)] = size
 
     def remove(self, name: str) -> None:
         """Stage the removal of a file that the tool wrote; one that a person made or edited stays."""
@@ -275,6 +288,13 @@ class Writer:
             self.changes.append(Written(path=name, kind="edited" if edited else "changed", diff=diff, size=len(data)))
 
     def _write(self) -> None:
+        for name, size in self._sizes.items():
+            if size_of(self.root / name) != size:
+                raise Refused(
+                    f"another papertrain wrote to {name} meanwhile: nothing was written, run it again",
+                    code="changed-meanwhile",
+                    file=self.root / name,
+                )
         digests = self._digests()
         self._compare(digests)
         edited = [c for c in self.changes if c.kind == "edited"]
