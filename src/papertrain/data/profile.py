@@ -60,7 +60,7 @@ def profile(
     head = list(islice(stream, _LOOKED_AT))
     layout = sources.layout or recognise((r for _, _, r in head if not isinstance(r, BadLine)), task)
     if layout is None:
-        raise _nothing_fits(head, sources.files[0])
+        raise _nothing_fits(head, sources.files[0], task)
     tally = _Tally(layout, model, cutoff, template)
     for batch in _batches(_chain(head, stream)):
         tally.add(batch)
@@ -260,12 +260,12 @@ class _Tally:
             yield "tokens count both sides of each pair, the prompt twice; lengths are those of the longer side"
 
 
-def _nothing_fits(head: list[tuple[str, int, Row | BadLine]], file: Path) -> PapertrainError:
+def _nothing_fits(head: list[tuple[str, int, Row | BadLine]], file: Path, task: str | None) -> PapertrainError:
     """Names the first row and what it has, so that a person sees what we saw."""
     for name, line, row in head:
         if isinstance(row, BadLine):
             return PapertrainError(f"no row can be read: {row.says}", code="no-examples", file=name, line=line)
-        if layout_of(row) is None:
+        if layout_of(row, task) is None:
             keys = ", ".join(str(k)[:20] for k in list(row)[:8]) or "nothing"
             return PapertrainError(
                 f"no row fits a known format; this one has {keys}",

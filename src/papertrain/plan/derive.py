@@ -19,8 +19,8 @@ from papertrain.plan import steps_batch, steps_lora, steps_rate, steps_task
 from papertrain.plan.derive_alternatives import alternatives
 from papertrain.plan.derive_question import Question, by_user, settle
 from papertrain.plan.derive_reasons import execution_decisions
-from papertrain.plan.rulesets import ADAPTERS, REINFORCED, TASKS
 from papertrain.plan.memory_nearest import with_basis
+from papertrain.plan.rulesets import ADAPTERS, REINFORCED, TASKS
 from papertrain.plan.search import Draft, Placed, place, setup_of, time_of
 
 EXECUTION = ("micro_batch_size", "gradient_accumulation_steps", "zero_stage", "offload", "gradient_checkpointing")
@@ -117,7 +117,7 @@ def assemble(q: Question, sets: dict[str, Any], task: str, method: Decision[str]
         early_stopping_patience=settle(steps_batch.patience(evals.value), sets), validation_share=share, loss=loss,
         template=optional(steps_task.template(model, task), sets), beta=optional(steps_rate.beta(task), sets),
         **adapters, memory=memory, duration=time, alternatives=alternatives(draft, fixed, placed),
-        warnings=tuple(warnings(q, task, placed, batch.value, total.value)), provisional=data is None,
+        warnings=(*warnings(q, task, placed, batch.value, total.value), *unused(sets, task, method.value)), provisional=data is None,
     )  # fmt: skip
 
 
@@ -212,6 +212,18 @@ def targets_of(adapters: dict[str, Any]) -> tuple[str, ...] | str | None:
     return value if isinstance(value, str) else tuple(value)
 
 
+def unused(sets: dict[str, Any], task: str, method: str) -> list[str]:
+    """What the user fixed and this plan has no place for."""
+    said = [
+        f"{k} is set and not used: {method} trains no adapters"
+        for k in sets
+        if k.startswith("lora_") and method not in ADAPTERS
+    ]
+    if "beta" in sets and steps_rate.beta(task) is None:
+        said.append(f"beta is set and not used: {task} has none")
+    return said
+
+
 def warnings(q: Question, task: str, p: Placed, batch: int, total: int | None) -> list[str]:
     said = []
     if not q.model.exact:
@@ -228,6 +240,10 @@ def warnings(q: Question, task: str, p: Placed, batch: int, total: int | None) -
         )
     elif not q.dataset.exact:
         said.append("token counts are an interval: the model's own tokenizer was not found")
+    if q.dataset is not None and task == "classification" and len(q.dataset.labels) == 1:
+        said.append(
+            f"every example has the label {next(iter(q.dataset.labels))[:40]}: there is nothing to learn from it"
+        )
     if q.dataset is not None and q.dataset.bad_rows:
         said.append(f"{q.dataset.bad_rows:,} rows do not fit the format {q.dataset.format} and are left out")
     if p.memory.device_bytes.value is None and p.memory.device_bytes.unknown:

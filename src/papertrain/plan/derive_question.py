@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
@@ -13,6 +14,8 @@ from papertrain.core.values import Decision, Record, Source
 from papertrain.plan.rulesets import METHODS, TASKS
 
 T = TypeVar("T")
+_MODULE = re.compile(r"[A-Za-z_][\w.]*")
+_TEMPLATE = re.compile(r"[A-Za-z0-9][\w.+-]{0,63}")
 
 
 class Question(Record, frozen=True, kw_only=True):
@@ -34,14 +37,19 @@ class Question(Record, frozen=True, kw_only=True):
     time_shift: float = 1.0
 
 
-def _integer(least: int) -> Callable[[str, str], int]:
+INT32, UINT32 = 2**31 - 1, 2**32 - 1
+"""What the frameworks store steps and sizes in, and the largest seed that numpy takes."""
+
+
+def _integer(least: int, most: int = INT32) -> Callable[[str, str], int]:
     def read(name: str, text: str) -> int:
         try:
             n = int(text.replace("_", "").replace(",", ""))
         except ValueError:
             n = least - 1
-        if n < least:
-            raise PapertrainError(f"--set {name}={text}: a whole number from {least} on is expected", code="bad-value")
+        if not least <= n <= most:
+            far = f"from {least} on" if n < least else f"from {least} to {most:,}"
+            raise PapertrainError(f"--set {name}={text[:80]}: a whole number {far} is expected", code="bad-value")
         return n
 
     return read
@@ -84,15 +92,19 @@ def _targets(name: str, text: str) -> str | list[str]:
     if text in ("all-linear", "all"):
         return "all-linear"
     found = [t.strip() for t in text.split(",") if t.strip()]
-    if not found:
+    if not found or not all(_MODULE.fullmatch(t) for t in found):
         raise PapertrainError(
-            f"--set {name}=: all-linear, or module names with commas between, are expected", code="bad-value"
+            f"--set {name}={text[:80]}: all-linear, or module names with commas between, are expected", code="bad-value"
         )
     return found
 
 
-def _text(name: str, text: str) -> str | None:
-    return None if text.lower() in ("none", "null", "") else text
+def _template(name: str, text: str) -> str | None:
+    if text.lower() in ("none", "null", ""):
+        return None
+    if not _TEMPLATE.fullmatch(text):
+        raise PapertrainError(f"--set {name}={text[:80]}: the name of a chat template is expected", code="bad-value")
+    return text
 
 
 OPTIMIZERS = (
@@ -110,8 +122,8 @@ SETTABLE: dict[str, Callable[[str, str], Any]] = {
     "gradient_checkpointing": _word("none", "selective", "full"), "zero_stage": _word("0", "1", "2", "3"),
     "offload": _word("none", "optimizer", "params+optimizer", "activations"), "attention": _word("eager", "sdpa", "flash"),
     "loss": _word("full_logits", "fused_linear_ce"),
-    "packing": _yes, "sequence_length": _integer(8), "max_grad_norm": _number(0, 1e6), "seed": _integer(0), "eval_steps": _integer(1),
-    "save_steps": _integer(1), "early_stopping_patience": _integer(0), "template": _text, "lora_rank": _integer(1),
+    "packing": _yes, "sequence_length": _integer(8), "max_grad_norm": _number(0, 1e6), "seed": _integer(0, UINT32), "eval_steps": _integer(1),
+    "save_steps": _integer(1), "early_stopping_patience": _integer(0), "template": _template, "lora_rank": _integer(1),
     "lora_alpha": _integer(1), "lora_dropout": _number(0, 0.999), "lora_targets": _targets, "beta": _number(0, 1e4),
     "validation_share": _number(0, 0.9),
 }  # fmt: skip
@@ -132,7 +144,9 @@ def read_sets(pairs: Sequence[str]) -> dict[str, Any]:
                 f"--set {name}: no decision of that name", code="unknown-name", nearest=nearest(name, SETTABLE)
             )
         value = SETTABLE[name](name, text)
-        found[name] = int(value) if name == "zero_stage" else value
+        value = int(value) if name == "zero_stage" else value
+        if found.setdefault(name, value) != value:
+            raise PapertrainError(f"--set {name} is given twice, as {found[name]} and as {value}", code="contradiction")
     return found
 
 

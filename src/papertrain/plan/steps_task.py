@@ -23,15 +23,18 @@ SMALL = 1_000_000_000
 PATCHES = re.compile(r"patch(\d{1,3})[-_](\d{2,4})")
 
 
+def kind_of(data: DatasetProfile) -> str:
+    """`alpaca` of `alpaca (jsonl)`: a profile says in brackets which files it was read from."""
+    return data.format.partition(" (")[0].strip().lower().replace("_", "-")
+
+
 def task_of(model: ModelSpec, data: DatasetProfile | None, asked: str | None) -> str:
     """The task: asked for, else what the data's format is made for, else what the model is."""
     if asked:
         return asked
     if data is not None:
-        name = data.format.lower().replace("_", "-")
-        for key, task in FORMAT_TASK.items():
-            if key in name:
-                return task
+        if (known := FORMAT_TASK.get(kind_of(data))) is not None:
+            return known
         if data.labels:
             return "classification"
     return {"encoder": "classification", "vision": "image"}.get(model.kind, "sft")
@@ -39,7 +42,7 @@ def task_of(model: ModelSpec, data: DatasetProfile | None, asked: str | None) ->
 
 CHATS = frozenset({"alpaca", "sharegpt", "messages", "openai", "prompt-completion"})
 NEEDS = {
-    "sft": CHATS, "ppo": CHATS | {"preference"}, "grpo": CHATS | {"preference"}, "classification": frozenset({"classification"}), "kto": frozenset({"kto"}),
+    "sft": CHATS | {"text", "plain-text"}, "ppo": CHATS | {"preference"}, "grpo": CHATS | {"preference"}, "classification": frozenset({"classification"}), "kto": frozenset({"kto", "preference"}),
     **dict.fromkeys(("dpo", "orpo", "simpo", "rm"), frozenset({"preference"})),
 }  # fmt: skip
 
@@ -47,11 +50,14 @@ NEEDS = {
 def check_format(task: str, data: DatasetProfile | None) -> None:
     """A task that the data cannot teach is refused before anything is derived."""
     wanted = NEEDS.get(task)
-    if data is None or wanted is None or data.format in wanted or data.format not in frozenset(FORMAT_TASK) | CHATS:
+    if data is None or wanted is None:
         return
-    other = FORMAT_TASK.get(data.format, "sft")
+    kind = kind_of(data)
+    if kind in wanted or kind not in FORMAT_TASK:
+        return
+    other = FORMAT_TASK[kind]
     raise PapertrainError(
-        f"{task} needs {' or '.join(sorted(wanted))} data, this file is {data.format}",
+        f"{task} needs {' or '.join(sorted(wanted))} data, this file is {kind}",
         code="wrong-data",
         file=data.path,
         ask=[f"--task {other}"],

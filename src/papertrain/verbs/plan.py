@@ -190,7 +190,18 @@ def _with_sets(
     """--set method=, task= and sequence_length= are the options of the same meaning."""
     from msgspec import structs
 
+    from papertrain.core.errors import PapertrainError
+
     fixed = dict(fixed)
+    for option, name, said in (
+        ("method", "method", method),
+        ("task", "task", task),
+        ("seq-len", "sequence_length", seq_len),
+    ):
+        if said is not None and fixed.get(name, said) != said:
+            raise PapertrainError(
+                f"--{option} {said} and --set {name}={fixed[name]} contradict each other", code="contradiction"
+            )
     return structs.replace(
         q, method=method or fixed.pop("method", None) or q.method, task=task or fixed.pop("task", None) or q.task,
         seq_len=seq_len or fixed.pop("sequence_length", None) or q.seq_len, sets={**q.sets, **fixed},
