@@ -36,14 +36,17 @@ def question_of(work: Path, method: str) -> Question:
 
 
 @lru_cache(maxsize=64)
-def new_question(model: str, gpu: str, nodes: int | None, data: str, host_ram: str) -> Question:
-    """A question from a model, cards and perhaps data; read once, so that a changed knob costs a derivation only."""
+def new_question(model: str, gpu: str, data: str, host_ram: str, stamp: float = 0) -> Question:
+    """A question from a model, cards and perhaps data; read once, so that a changed knob costs a derivation only.
+
+    stamp: when the data was last changed, so that changed data is counted anew.
+    """
     from papertrain.plan.derive_question import Question
     from papertrain.plan.steps_task import task_of
     from papertrain.verbs import _plan
 
     spec = _plan.model_for(model, online=False)
-    compute = _plan.compute_of(gpu or None, nodes, host_ram or None, None)
+    compute = _plan.compute_of(gpu or None, None, host_ram or None, None)
     profile = _plan.profile_of(Path(data), spec, None, None) if data else None
     task = task_of(spec, profile, None)
     return Question(model=_plan.with_head(spec, task, profile), compute=compute, dataset=profile, task=task)

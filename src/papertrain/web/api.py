@@ -71,7 +71,8 @@ class State:
         confine("model", model, folders, is_path=False)
         changes = dict(changes)
         cards, ram = changes.pop("gpu", ""), changes.pop("host_ram", "")
-        return _page.new_question(model, cards, None, data, ram), changes
+        stamp = Path(data).stat().st_mtime if data and Path(data).is_file() else 0.0
+        return _page.new_question(model, cards, data, ram, stamp), changes
 
     def _inside(self, name: str) -> Path:
         """A relative name is looked for in the served folders, one after the other."""
