@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import importlib
 import json
+import time
+from pathlib import Path
 
 import pytest
 
 from papertrain.core.redact import holds_secret, redact, redact_json, strip_control
+
+redact_module = importlib.import_module("papertrain.core.redact")
 
 # Shapes that the services document for their tokens; every value here is made up.
 SECRETS = {
@@ -120,3 +125,57 @@ def test_the_place_of_a_secret_is_told_and_not_the_secret() -> None:
 def test_long_ordinary_text_is_quick_to_pass() -> None:
     line = "{'loss': 1.2345, 'grad_norm': 0.91, 'learning_rate': 1.9e-05, 'num_tokens': 51234, 'epoch': 0.51}\n"
     assert redact(line * 2000) == line * 2000
+
+
+def test_the_users_own_patterns_widen_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    patterns = tmp_path / "patterns"
+    patterns.write_text("# mine\nproject-[a-z]+\nno(valid\n.*?\n")
+    monkeypatch.setenv("PAPERTRAIN_REDACT", str(patterns))
+    redact_module._own_patterns.cache_clear()
+    try:
+        assert redact("in project-aurora at no(valid, step 3") == "in [redacted] at [redacted], step 3"
+        assert SECRETS["github"] not in redact(SECRETS["github"])
+        patterns.unlink()
+        redact_module._own_patterns.cache_clear()
+        with pytest.raises(SystemExit) as closed:
+            redact("x")
+        assert closed.value.code == 2, "closed rather than open"
+    finally:
+        monkeypatch.delenv("PAPERTRAIN_REDACT")
+        redact_module._own_patterns.cache_clear()
+
+
+@pytest.mark.parametrize(
+    "piece",
+    [
+        "a.",
+        "a-",
+        "key=",
+        "a_key:",
+        "eyJ",
+        "eyJaaaaaaaa.",
+        "http://a:",
+        "a@",
+        "/home/",
+        "hf_",
+        "sk-",
+        "xoxb-",
+        "-----BEGIN RSA PRIVATE KEY-----",
+        "machine a login b password ",
+        " ",
+        "token ",
+    ],
+)
+def test_endless_lines_take_time_that_grows_with_their_length_only(piece: str) -> None:
+    text = "key " + piece * (60_000 // len(piece))
+    began = time.process_time()
+    redact(text)
+    redact_json(json.dumps({"x": text, text: 1}).encode())
+    assert time.process_time() - began < 1.5
+
+
+def test_a_harmless_name_in_front_hides_no_secret_behind_it() -> None:
+    token = "abcDEF123456ghi"
+    assert token not in redact(f"unknown-key::`kdb_password: {token}` is no key")
+    assert token not in redact(f"key: token: num_tokens=5 api_key={token}")
+    assert SECRETS["hugging face"] not in redact("train" + SECRETS["hugging face"] + ".log")

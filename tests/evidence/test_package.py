@@ -128,6 +128,41 @@ def test_an_anonymous_package_names_no_author(work: Path, tmp_path: Path) -> Non
     assert "Ada" not in text and "secret-paper" not in text and "example.org" not in text
 
 
+def test_an_anonymous_package_with_a_name_left_in_it_is_not_written(
+    work: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A picture cannot be cleaned: a name in its bytes stops the package."""
+    (work / "figures").mkdir()
+    (work / "figures/main.png").write_bytes(b"\x89PNG\x00 drawn by ada@example.org")
+    with pytest.raises(Refused, match="still holds an e-mail"):
+        verbs.load("package")(work, output=tmp_path / "bundle", anonymous=True)
+    assert not (tmp_path / "bundle").exists()
+
+
+def test_verification_needs_no_workspace_and_no_network(work: Path, tmp_path: Path) -> None:
+    verbs.load("package")(work, output=tmp_path / "bundle")
+    shutil.rmtree(work)
+    assert verbs.load("package")(verify=tmp_path / "bundle").data["verified"]
+
+
+def test_the_checklist_has_the_items_of_both_venues_and_leaves_open_what_nothing_answers(
+    work: Path, tmp_path: Path
+) -> None:
+    verbs.load("package")(work, output=tmp_path / "bundle")
+    text = (tmp_path / "bundle/CHECKLIST.md").read_text()
+    for item in (
+        "training details",
+        "Error bars",
+        "compute workers",
+        "Number of parameters",
+        "licence",
+        "Limitations",
+        "Seeds",
+    ):
+        assert item in text, item
+    assert "(open: nothing in this package answers it)" in text
+
+
 @pytest.mark.parametrize("name", ["../evil", "/etc/evil", "a/../../evil"])
 def test_an_archive_that_leads_out_is_refused(tmp_path: Path, name: str) -> None:
     with zipfile.ZipFile(tmp_path / "x.zip", "w") as z:

@@ -223,12 +223,13 @@ def _package(work: Workspace) -> Step:
     if not manifest.is_file():
         return Step(step=6, name="package", state="missing", because=say("no MANIFEST.json"), next=command)
     try:
-        files = json.loads(manifest.read_text("utf-8"))["files"]
-    except (OSError, ValueError, KeyError, TypeError):
+        files = dict(json.loads(manifest.read_text("utf-8"))["files"])
+        held = {n: e.get("source_sha256") for n, e in files.items()}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return Step(step=6, name="package", state="stale", because=say("MANIFEST.json cannot be read"), next=command)
-    for name, entry in files.items():
+    for name, digest in held.items():
         source = work.root / name
-        if source.is_file() and entry.get("source_sha256") not in (None, sha256_file(source)):
+        if source.is_file() and digest not in (None, sha256_file(source)):
             because = say("{file} changed after the package was made", file=name)
             return Step(step=6, name="package", state="stale", because=because, next=command)
     return Step(step=6, name="package", state="done", because=say("{n} files in the manifest", n=len(files)), next="")

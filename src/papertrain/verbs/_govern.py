@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 from collections.abc import Callable
@@ -46,6 +47,7 @@ def _looked_up(report: Report, places: set[Path]) -> Report:
 
 
 def _record(place: Path, texts: list[tuple[str, str, str]]) -> None:
+    from papertrain.core.errors import Refused
     from papertrain.core.evidence import append_evidence, read_evidence
     from papertrain.core.files import Writer
     from papertrain.core.results import Evidence
@@ -58,5 +60,6 @@ def _record(place: Path, texts: list[tuple[str, str, str]]) -> None:
     have = {(e.claim, e.sha256) for e in read_evidence(place)}
     new = [e for e in new if (e.claim, e.sha256) not in have]
     if new:
-        with Writer(place) as w:
+        # Where another process was quicker, the next verb records them.
+        with contextlib.suppress(Refused), Writer(place) as w:
             append_evidence(w, place, new)

@@ -38,6 +38,8 @@ def read_file(path: Path, shown: str | None = None) -> list[ConfigDocument]:
 
 def _starts_as_list(path: Path) -> bool:
     try:
+        if not path.is_file():
+            return False
         with path.open("rb") as f:
             return f.read(256).removeprefix(b"\xef\xbb\xbf").lstrip()[:1] == b"["
     except OSError:

@@ -43,7 +43,10 @@ class Settings(Value, frozen=True, kw_only=True):
 
 def find_settings(start: Path) -> Settings:
     """The settings that hold for a file or folder; empty ones where nobody wrote any."""
-    folder = start.resolve() if start.is_dir() else start.resolve().parent
+    try:
+        folder = start.resolve() if start.is_dir() else start.resolve().parent
+    except RuntimeError:  # a link that leads to itself
+        folder = start.parent.absolute()
     for place in (folder, *folder.parents):
         own, project = place / "papertrain.toml", place / "pyproject.toml"
         if own.is_file():
