@@ -107,6 +107,11 @@ def _call(name: str, options: dict[str, Any], face: dict[str, Any]) -> int:
             report = verbs.load(name)(**options)
         except BrokenPipeError:
             raise
+        except RuntimeError as error:
+            # What Python says of a link that leads to itself.
+            if "Symlink loop" not in str(error):
+                raise
+            raise PapertrainError("a link that leads to itself", code="no-file") from None
         except OSError as error:
             raise of_system(error) from error
         show(report, **{k: face[k] for k in ("json", "brief", "fields", "quiet", "verbose")})
