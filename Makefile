@@ -7,7 +7,7 @@ export HF_HUB_OFFLINE ?= 1
 export TOKENIZERS_PARALLELISM ?= false
 
 .DEFAULT_GOAL := help
-.PHONY: help install train bare demo check test lint types fast docs outputs golden clean latex frameworks example-smollm2
+.PHONY: security fuzz help install train bare demo check test lint types fast docs outputs golden clean latex frameworks example-smollm2
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | awk -F'\t' '{printf "  make %-18s %s\n", $$1, $$2}'
@@ -87,6 +87,12 @@ docs: install  ## write docs/reference from the code
 outputs: install  ## print what the commands of README and docs say now into their pages; read the difference
 	$(BIN)/python docs/build.py --outputs
 	git --no-pager diff --stat -- README.md docs
+
+security: install  ## what was planted, killed and thrown at it, and what came of it (about four minutes)
+	$(BIN)/python tests/security/measure.py
+
+fuzz: install  ## 50,000 changed inputs for every reader (about an hour)
+	$(BIN)/python tests/security/fuzz.py 50000
 
 golden: install  ## rewrite the golden files and print the difference
 	$(BIN)/python tests/golden/update.py

@@ -213,7 +213,9 @@ def kill(place: Place, case: Case, some: int | None = None) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("case", [c for c in CASES if c.same and c.name != "diagnose"], ids=lambda c: c.name.replace(" ", "-"))
+@pytest.mark.parametrize(
+    "case", [c for c in CASES if c.same and c.name != "diagnose"], ids=lambda c: c.name.replace(" ", "-")
+)
 def test_a_full_disk_is_one_clear_error_and_loses_nothing(place: Place, case: Case) -> None:
     place.reset(case)
     old = place.state()
