@@ -85,7 +85,17 @@ def test_a_run_is_followed_without_reloading(tab: Browser, root: str, lively: Pa
     assert "critical" in tab.run("return document.getElementById('state').innerHTML")
     assert tab.run("return window.stays") == "here", "the page was loaded again"
     tab.run("const s = document.getElementById('search'); s.value = 'needle'; s.dispatchEvent(new Event('input'))")
-    assert tab.wait("document.getElementById('log').textContent.startsWith('3001: ') && document.getElementById('log').textContent") == "3001: the needle"  # fmt: skip
+    assert tab.wait("document.getElementById('log').textContent.startsWith('3001: ') && document.getElementById('log').textContent").strip() == "3001: the needle"  # fmt: skip
+
+
+def test_an_alarm_opens_its_line_and_the_diagnosis(tab: Browser, root: str) -> None:
+    tab.open(f"{root}/w/0/run?lang=en")
+    tab.wait("document.querySelector('#signals button.place')")
+    wanted = tab.run("const b = document.querySelector('#signals button.place'); b.click(); return b.textContent")
+    line = tab.wait("document.querySelector('#log mark') && document.querySelector('#log mark').textContent")
+    assert line.startswith(wanted.split(":")[1] + ": ")
+    tab.run("document.getElementById('why').click()")
+    assert tab.wait("document.querySelector('#diagnosis dl') && document.getElementById('diagnosis').innerText")
 
 
 def test_a_pasted_log_gives_a_cause_and_what_it_holds_is_text(tab: Browser, root: str) -> None:

@@ -156,6 +156,8 @@ def test_a_log_is_read_in_pieces_searched_and_without_control_sequences(page: Te
     assert "last line" in piece["text"] and "\x1b" not in piece["text"] and piece["next"] == piece["size"]
     found = page.get("/api/log/0/ours.data.42/train_log.jsonl?search=%22step%22: 100,").json()
     assert [h["line"] for h in found["hits"]] == [100]
+    around = page.get("/api/log/0/ours.data.42/train_log.jsonl?line=100").json()["hits"]
+    assert [h["line"] for h in around] == list(range(50, 151))
     assert page.get("/api/log/0/ours.data.42/train_log.jsonl?offset=999999999").json()["text"] == ""
 
 

@@ -10,14 +10,18 @@ from papertrain.core.texts import say
 from papertrain.report.html import table, tag
 
 
-def signals_table(signals: Sequence[Mapping[str, Any]]) -> str:
-    """Known signals of `watch`, the worst first; the unknown ones folded away with how to log them."""
+def signals_table(signals: Sequence[Mapping[str, Any]], *, live: bool = False) -> str:
+    """Known signals of `watch`, the worst first; the unknown ones folded away with how to log them.
+
+    live: the line is a button, with which the page shows the place in the log.
+    """
     order = ("critical", "warning", "normal")
     known = sorted((s for s in signals if s["level"] in order), key=lambda s: order.index(s["level"]))
-    rows = [(s["name"], tag(s["level"], s["level"]).encode(), s["says"], _where(s)) for s in known]
+    rows = [(s["name"], tag(s["level"], s["level"]).encode(), s["says"], _place(s, live)) for s in known]
     unknown = [(s["name"], s["says"]) for s in signals if s["level"] not in order]
     folded = (
-        f"<details><summary>{escape(say('{n} signals are not in the log', n=len(unknown)))}</summary>"
+        f'<details class="fold"><summary>'
+        f"{escape(say('{n} signals are not in the log', n=len(unknown)))}</summary>"
         f"{table((say('signal'), say('how to log it')), unknown)}</details>"
         if unknown
         else ""
@@ -29,6 +33,11 @@ def signals_table(signals: Sequence[Mapping[str, Any]]) -> str:
 def _where(s: Mapping[str, Any]) -> str:
     seen = s.get("evidence") or []
     return f"{str(seen[0]['file']).rpartition('/')[2]}:{seen[0]['line']}" if seen and seen[0].get("line") else ""
+
+
+def _place(s: Mapping[str, Any], live: bool) -> str | bytes:
+    where = _where(s)
+    return f'<button type="button" class="place">{escape(where)}</button>'.encode() if live and where else where
 
 
 def diagnosis_card(d: Mapping[str, Any]) -> str:

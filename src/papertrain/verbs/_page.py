@@ -212,6 +212,20 @@ def log_piece(path: Path, offset: int | None, search: str = "") -> dict[str, Any
     return {"size": size, "offset": start, "next": start + len(raw), "text": redact(raw.decode("utf-8", "replace"))}
 
 
+def log_lines(path: Path, line: int, around: int = 50) -> dict[str, Any]:
+    """The lines around one, each with its number."""
+    from papertrain.core.redact import redact
+
+    found: list[dict[str, Any]] = []
+    with path.open("rb") as f:
+        for number, raw in enumerate(iter(lambda: f.readline(2**20), b""), 1):
+            if number > line + around:
+                break
+            if number >= line - around:
+                found.append({"line": number, "text": redact(raw[:2000].decode("utf-8", "replace").rstrip("\r\n"))})
+    return {"size": path.stat().st_size, "hits": found, "more": 0}
+
+
 def _search(path: Path, search: str) -> dict[str, Any]:
     from papertrain.core.redact import redact
 

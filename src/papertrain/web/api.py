@@ -136,7 +136,7 @@ class State:
             follower = self._followers[key]
         found = follower.look(int(since) if since.isdigit() else 0)
         if "signals" in found:
-            found = {**found, "html": signals_table(found["signals"])}
+            found = {**found, "html": signals_table(found["signals"], live=True)}
         return {**found, "logs": [p.name for p in _page.log_files(folder)]}
 
     def log(self, request: Any, given: dict[str, Any]) -> dict[str, Any]:
@@ -145,18 +145,28 @@ class State:
         file = next((p for p in _page.log_files(folder) if p.name == request.path_params["file"]), None)
         if file is None:
             raise PapertrainError(say("no such file"), code="no-file")
-        offset = request.query_params.get("offset", "")
+        offset, line = request.query_params.get("offset", ""), request.query_params.get("line", "")
+        if line.isdigit() and len(line) < 12:
+            return _page.log_lines(file, int(line))
         return _page.log_piece(file, int(offset) if offset.isdigit() else None, request.query_params.get("search", "")[:200])  # fmt: skip
 
     # ---- diagnose
 
     def diagnose(self, request: Any, given: dict[str, Any]) -> dict[str, Any]:
-        """A pasted log."""
+        """A pasted log, or a run of a workspace."""
+        if "work" in given or "run" in given:
+            number = given.get("work") if isinstance(given.get("work"), int) else -1
+            folder = pages.run_folder(self.site.space(number if isinstance(number, int) else -1), str(given.get("run")))
+            with only_reading():
+                return _answer(verbs.load("diagnose")([folder]))
         log, config = str(given.get("log") or ""), str(given.get("config") or "")
         with only_reading():
-            report = _page.diagnose_text(log, config, None)
-        cards = "".join(diagnosis_card(d) for d in report.data.get("diagnoses", ())[:5])
-        return {"html": three_parts(_without_body(report)) + cards, "classes": [d["class"] for d in report.data.get("diagnoses", ())]}  # fmt: skip
+            return _answer(_page.diagnose_text(log, config, None))
+
+
+def _answer(report: Any) -> dict[str, Any]:
+    found = report.data.get("diagnoses", ())
+    return {"html": three_parts(_without_body(report)) + "".join(map(diagnosis_card, found[:5])), "classes": [d["class"] for d in found]}  # fmt: skip
 
 
 def _without_body(report: Any) -> Any:

@@ -131,14 +131,14 @@ async function look() {
     choose_logs(answer.logs);
     tell();
     draw();
-    if (!by("search").value) tail();
+    if (!by("search").value && !held) tail();
   }
   if (!(now && now.ended)) setTimeout(look, PAUSE);
 }
 
 // ---- the log
 
-let first = null;
+let first = null, held = false;
 function choose_logs(names) {
   const select = by("logfile");
   if ([...select.options].map(o => o.value).join() === names.join()) return;
@@ -162,17 +162,44 @@ by("earlier").addEventListener("click", async () => {
   by("log").scrollTop = 0;
   first = from;
 });
-by("logfile").addEventListener("change", tail);
+by("logfile").addEventListener("change", () => { held = false; tail(); });
 let waiting = 0;
 by("search").addEventListener("input", () => {
   clearTimeout(waiting);
   waiting = setTimeout(async () => {
+    held = false;
     if (!by("search").value) return tail();
     const answer = await ask(log_path(`search=${encodeURIComponent(by("search").value)}`));
-    by("log").textContent = answer.error || answer.hits.map(h => `${h.line}: ${h.text}`).join("\n") + (answer.more ? `\n… ${answer.more}` : "");
+    show_hits(answer, 0);
   }, 200);
 });
 
+// An alarm opens its evidence: the place in the log, and on request what diagnose says about the run.
+function show_hits(answer, line) {
+  const shown = answer.error ? [answer.error] : answer.hits.map(h => {
+    const row = document.createElement(h.line === line ? "mark" : "span");
+    row.textContent = `${h.line}: ${h.text}\n`;
+    return row;
+  });
+  by("log").replaceChildren(...shown, answer.more ? `… ${answer.more}` : "");
+}
+by("signals").addEventListener("click", async event => {
+  if (!event.target.matches("button.place")) return;
+  const [, file, line] = event.target.textContent.match(/^(.*):(\d+)$/);
+  by("logfile").value = file;
+  first = null;
+  show_hits(await ask(log_path(`line=${line}`)), Number(line));
+  const row = by("log").querySelector("mark");
+  by("log").focus();
+  if (row) row.scrollIntoView({block: "center"});
+  held = true;
+});
+by("why").addEventListener("click", async () => {
+  by("diagnosis").textContent = "…";
+  const answer = await ask("/api/diagnose", {work: number, run});
+  by("diagnosis").innerHTML = answer.html || "";  // rendered and escaped by the server
+  if (answer.error) by("diagnosis").textContent = answer.error;
+});
 by("smooth").addEventListener("input", draw);
 by("run").addEventListener("change", () => by("choose").submit());
 for (const box of document.querySelectorAll("input[name=over]"))
