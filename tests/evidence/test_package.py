@@ -120,11 +120,20 @@ def test_a_second_package_takes_away_what_is_no_longer_packed(work: Path, tmp_pa
 def test_an_anonymous_package_names_no_author(work: Path, tmp_path: Path) -> None:
     subprocess.run(["git", "init", "-q", "."], cwd=work, check=True)
     subprocess.run(["git", "config", "user.name", "Ada Lovelace"], cwd=work, check=True)
+    subprocess.run(["git", "remote", "add", "o", "git@github.com:analytical-engine/notes.git"], cwd=work, check=True)
+    (work / "paper-project.yaml").write_text(
+        "authors:\n  - name: Grace Hopper\n    affiliation: Navy Yard\nanonymity: true\n"
+    )
+    assert any("anonymous" in w for w in verbs.load("package")(work, output=tmp_path / "open").warnings)
+    (work / "runs/ours.train.42/other.md").write_text("with Grace Hopper of Navy Yard, at analytical-engine\n")
     (work / "runs/ours.train.42/note.md").write_text(
         "run by Ada Lovelace, see github.com/ada/secret-paper, ada@example.org\n"
     )
     verbs.load("package")(work, output=tmp_path / "bundle", anonymous=True)
     text = (tmp_path / "bundle/runs/ours.train.42/note.md").read_text()
+    everything = b"".join(p.read_bytes() for p in (tmp_path / "bundle").rglob("*") if p.is_file())
+    assert not [w for w in (b"Ada Lovelace", b"Grace Hopper", b"Navy Yard", b"analytical-engine") if w in everything]
+    assert verbs.load("package")(verify=tmp_path / "bundle").data["verified"]
     assert "Ada" not in text and "secret-paper" not in text and "example.org" not in text
 
 

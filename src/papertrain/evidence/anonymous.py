@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import getpass
 import re
 import socket
 import subprocess
+import zlib
 from pathlib import Path
 
-from papertrain.core.yaml import load
+from papertrain.core.project import read_project
 
 COMMON = {"root", "user", "admin", "ubuntu", "main", "test", "data", "work", "home", "name", "none"}
 
@@ -25,22 +27,33 @@ def patterns(root: Path) -> list[re.Pattern[str]]:
     return found
 
 
-def traces(contents: dict[str, bytes]) -> list[tuple[str, str]]:
-    """(file, what) for everything that still gives a name away: an e-mail, a home folder, a repository of somebody's."""
+def traces(contents: dict[str, bytes], root: Path) -> list[tuple[str, str]]:
+    """(file, what) for everything that still gives a name away: an author, a user, a host, an e-mail, a home folder, a
+    repository of somebody's. Names of files and the insides of PDFs are searched too."""
     checks = {
-        "an e-mail address": re.compile(rb"(?<![\w.+-/])[A-Za-z0-9][\w.+-]*@(?:[A-Za-z0-9-]+\.)+[A-Za-z]{2,}\b"),
+        "an e-mail address": re.compile(rb"(?<![\w.+-/])[A-Za-z0-9][\w.+-]{0,64}@(?:[A-Za-z0-9-]{1,63}\.){1,8}[A-Za-z]{2,24}\b"),
         "a home folder": re.compile(rb"(?:/home|/Users)/(?!\[user\])[A-Za-z0-9._-]+"),
-        "a repository's owner": re.compile(rb"github\.com[/:](?!\[)[\w.-]+/[\w.-]+"),
-    }
-    own = [w.encode() for w in (_user(), socket.gethostname()) if len(w) > 3 and w.lower() not in COMMON]
+        "a repository's owner": re.compile(rb"(?:github|gitlab)\.com[/:](?!\[)[\w.-]+/[\w.-]+"),
+        "the name of an author, user or host": re.compile(
+            b"|".join(rb"(?<![\w.-])" + re.escape(w.encode()) + rb"(?![\w-])" for w in sorted(_names(root))) or rb"(?!)", re.IGNORECASE
+        ),
+    }  # fmt: skip
     found = []
     for name, data in contents.items():
-        for what, pattern in checks.items():
-            if pattern.search(data):
-                found.append((name, what))
-        if any(re.search(rb"(?<![\w.-])" + re.escape(w) + rb"(?![\w-])", data) for w in own):
-            found.append((name, "a user or host name"))
+        searched = name.encode() + b"\n" + data + _inside(data)
+        found += [(name, what) for what, pattern in checks.items() if pattern.search(searched)]
     return found
+
+
+def _inside(data: bytes) -> bytes:
+    """The unpacked streams of a PDF, up to a size."""
+    if data[:4] != b"%PDF":
+        return b""
+    parts = []
+    for m in re.finditer(rb"stream\r?\n(.*?)endstream", data, re.DOTALL):
+        with contextlib.suppress(zlib.error):
+            parts.append(zlib.decompressobj().decompress(m[1], 2**22))
+    return b"\n".join(parts)
 
 
 def _user() -> str:
@@ -55,20 +68,27 @@ def _names(root: Path) -> set[str]:
     for command in (
         ["git", "config", "user.name"],
         ["git", "config", "user.email"],
-        ["git", "log", "-50", "--format=%an%n%ae"],
+        ["git", "log", "-200", "--format=%an%n%ae%n%cn%n%ce"],
     ):
         try:
             out = subprocess.run(command, cwd=root, capture_output=True, text=True, timeout=10, check=False).stdout
         except (OSError, subprocess.TimeoutExpired):
             continue
         words |= {w.strip() for w in out.splitlines()}
-    here = root.resolve()
-    for folder in (here, *here.parents):
-        project = folder / "paper-project.yaml"
-        if project.is_file():
-            authors = load(project.read_text("utf-8", "replace"), str(project)).get("authors")
-            for author in authors if isinstance(authors, list) else [authors]:
-                values = author.values() if isinstance(author, dict) else [author]
-                words |= {str(v) for v in values if isinstance(v, str)}
-            break
+    words |= _owners(root)
+    project = read_project(root)
+    for author in (project.get("authors") or []) if project is not None else []:
+        values = author.values() if isinstance(author, dict) else [author]
+        words |= {str(v) for v in values if isinstance(v, str)}
     return {w for w in words if len(w) > 3 and w.lower() not in COMMON}
+
+
+def _owners(root: Path) -> set[str]:
+    """Who the remote repositories belong to: `git@host:owner/name`, `https://host/owner/name`."""
+    try:
+        out = subprocess.run(
+            ["git", "remote", "-v"], cwd=root, capture_output=True, text=True, timeout=10, check=False
+        ).stdout
+    except (OSError, subprocess.TimeoutExpired):
+        return set()
+    return {m[1] for m in re.finditer(r"[:/]([\w.-]+)/[\w.-]+?(?:\.git)?\s", out)}

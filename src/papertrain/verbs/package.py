@@ -76,7 +76,7 @@ def _make(space: Workspace, output: Path, *, anonymous: bool, mode: Any, overwri
     files += [Packed(name=n, data=redact(t, extra=hide).encode(), source_sha256=None) for n, t in made.items()]
     text = manifest(files, complete=not open_steps, missing=open_steps, left=left, version=__version__)
     contents = {f.name: f.data for f in files} | {"MANIFEST.json": text.encode()}
-    found = traces(contents) if anonymous else []
+    found = traces(contents, space.root) if anonymous else []
     if found:
         raise Refused(
             f"not anonymous: {found[0][0]} still holds {found[0][1]}" + (f" and {len(found) - 1} more places" if len(found) > 1 else ""),
@@ -108,6 +108,7 @@ def _make(space: Workspace, output: Path, *, anonymous: bool, mode: Any, overwri
             state=say("complete") if not open_steps else say("not complete: {n} things are missing", n=len(open_steps)),
         ) + (say(" (dry run: nothing written)") if dry_run else ""),
         body="\n".join(body),
+        warnings=() if anonymous else _named(space),
         details="\n".join(f"  left out  {x.name}: {x.why}" for x in left),
         explanation=say("every file has its digest in MANIFEST.json; secrets, home folders and host names were replaced; weights stay behind"),
         action=f"papertrain package --verify {output}",
@@ -116,6 +117,25 @@ def _make(space: Workspace, output: Path, *, anonymous: bool, mode: Any, overwri
             "left_out": [{"name": x.name, "why": x.why} for x in left], "anonymous": anonymous,
         },
     )  # fmt: skip
+
+
+def _named(space: Workspace) -> tuple[str, ...]:
+    """A word of warning where the paper's own file says that review is anonymous."""
+    from papertrain.core.project import FILE, read_project
+
+    try:
+        project = read_project(space.root)
+    except PapertrainError:
+        return ()
+    said = str(project.get("anonymity") if project is not None else "").lower()
+    if said in ("true", "anonymous", "double-blind", "double_blind", "yes"):
+        return (
+            say(
+                "{file} says that review is anonymous: this package may name authors; --anonymous takes them out",
+                file=FILE,
+            ),
+        )
+    return ()
 
 
 def _verify(bundle: Path) -> Report:
