@@ -67,6 +67,19 @@ def _report(space: Workspace, project: Project, diff: str, keys: list[str], writ
         result = say(
             "{used} of {all} keys of {file} are understood", used=used, all=len(project.keys), file=project.path
         )
+    differs = [
+        say(
+            "{key}: the file says {said}, the study has {has}",
+            key=name,
+            said=_short(project.get(name)),
+            has=_short(value),
+        )
+        for name, value in known(space).items()
+        if value
+        and name in ("seeds", "baselines", "datasets")
+        and project.get(name)
+        and not _same(project.get(name), value)
+    ]
     why = (
         say("the study knows what the file does not say; nothing that stands in it is changed")
         if diff
@@ -76,11 +89,17 @@ def _report(space: Workspace, project: Project, diff: str, keys: list[str], writ
         verb="status", mode=mode, result=result, body="\n".join(body),
         explanation=say("the file is the paper's: it is read for context, and written only with --authorize {file}", file=FILE) + "; " + why,
         action=None if written or not diff else f"papertrain status {space.root} --project --authorize {FILE}",
+        warnings=tuple(differs),
         data={
             "project": {"file": project.path, "sha256": project.sha256, "keys": [{"key": k.key, "line": k.line, "understood_as": k.as_ or None, "value": k.value} for k in project.keys]},
             "patch": diff or None, "written": written,
         },
     )  # fmt: skip
+
+
+def _same(said: Any, has: list[Any]) -> bool:
+    named = [i.get("name") or i.get("id") if isinstance(i, dict) else i for i in said]
+    return sorted(map(str, named)) == sorted(map(str, has))
 
 
 def _short(value: Any) -> str:
