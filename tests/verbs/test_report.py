@@ -103,6 +103,17 @@ def test_levels_are_marked_where_they_set_in(work: Path, html: str) -> None:
     assert f"critical · {since}" in html
 
 
+def test_cards_are_drawn_beside_the_loss(tmp_path: Path) -> None:
+    from papertrain.verbs._report import curve_parts
+
+    head = "timestamp, index, utilization.gpu [%], memory.used [MiB], memory.total [MiB]\n"
+    rows = [f"2026/01/02 10:{i // 4:02d}:{15 * (i % 4):02d}.000, {g}, {90 - g} %, 40000 MiB, 81920 MiB\n" for i in range(20) for g in (0, 1)]  # fmt: skip
+    (tmp_path / "gpu.csv").write_text(head + "".join(rows))
+    (tmp_path / "train_log.jsonl").write_text("".join(json.dumps({"step": i, "loss": 2 - i / 100}) + "\n" for i in range(1, 50)))  # fmt: skip
+    drawn = "".join(curve_parts(tmp_path, []))
+    assert "<figcaption>loss</figcaption>" in drawn and "<figcaption>gpu_utilization</figcaption>" in drawn and drawn.count("utilization.gpu/") == 2  # fmt: skip
+
+
 def test_a_diagnosis_stands_with_its_diff_and_without_the_place_it_was_made_in(html: str) -> None:
     assert '<span class="del">-batch: 8</span>' in html and '<span class="add">+batch: 4</span>' in html
     assert "runs/ours.data.1/train.log:7" in html and "/somewhere/else" not in html

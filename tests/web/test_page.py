@@ -225,6 +225,8 @@ def test_the_body_is_json_of_a_limited_size(page: TestClient, monkeypatch: pytes
     assert (
         page.post("/api/plan", content="[" * 100_000, headers={"content-type": "application/json"}).status_code == 400
     )
+    assert page.post("/verb/diagnose", data={"paths": "x" * 2**21}).status_code == 413
+    assert page.post("/verb/diagnose", content=iter([b"paths=", b"x"])).status_code == 413, "no length said"
     monkeypatch.setattr(app, "BODY_LIMIT", 100)
     assert page.post("/api/diagnose", json={"log": "x" * 200}).status_code == 400
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 COLUMNS = 1000
 LOG_PIECE = 64 * 1024
 SEARCH_LIMIT = 200
+TELEMETRY = ("gpu_utilization", "gpu_memory")
 
 
 # ---- plan
@@ -155,15 +156,22 @@ class Follower:
         found = judge(history)
         data = _data(found)
         curves = {n: thinned(x, y) for n, (x, y) in curves_of(history).items()}
+        cards = {n: {raw: thinned(x, y) for raw, x, y in lines} for n, lines in telemetry(history).items()}
         marks = [
             {"signal": s["name"], "step": s["since_step"], "level": s["level"], "says": s["says"]}
             for s in data["signals"]
             if s["level"] in ("warning", "critical") and s["since_step"] is not None
         ]
         return {
-            "level": data["level"], "says": headline(found), "signals": data["signals"], "curves": curves, "marks": marks,
+            "level": data["level"], "says": headline(found), "signals": data["signals"], "curves": curves, "telemetry": cards, "marks": marks,
             "step": data["last_step"], "total": data["total_steps"], "ended": data["ended"], "left": _left(history, data), "files": [Path(f).name for f in data["files"]],
         }  # fmt: skip
+
+
+def telemetry(history: Any) -> dict[str, list[tuple[str, list[int], list[float]]]]:
+    """Utilisation and memory by card, over samples."""
+    found = {n: [(c.raw, c.steps, c.values) for c in history.every(n) if len(c) > 1] for n in TELEMETRY}
+    return {n: lines for n, lines in found.items() if lines}
 
 
 def _left(history: Any, data: Mapping[str, Any]) -> str:

@@ -110,16 +110,23 @@ def watched_part(path: Path) -> str:
 
 def curve_parts(path: Path, signals: Sequence[dict[str, Any]]) -> list[str]:
     """Loss first (training and evaluation in one frame), then every other signal that the log holds."""
-    from papertrain.monitor.curves import series
+    from papertrain.monitor.curves import curves_of
+    from papertrain.monitor.history import History
+    from papertrain.monitor.run import watched
+    from papertrain.verbs._page import telemetry
 
     try:
-        lines = series(path)
+        run = watched(path)[0]
     except PapertrainError:
         return []
+    run.poll()
+    history = History(run.name, run.tables)
+    lines = curves_of(history)
     marks = marks_of(signals)
     loss: list[Series] = [(n, *lines[n]) for n in ("train_loss", "eval_loss") if n in lines]
     parts = [curve("loss", loss, [*marks.get("train_loss", ()), *marks.get("eval_loss", ())])] if loss else []
-    return parts + [curve(n, [(n, *lines[n])], marks.get(n, ())) for n in OTHER_CURVES if n in lines]
+    parts += [curve(n, [(n, *lines[n])], marks.get(n, ())) for n in OTHER_CURVES if n in lines]
+    return parts + [curve(n, cards, unit=say("sample")) for n, cards in telemetry(history).items()]
 
 
 def marks_of(signals: Sequence[dict[str, Any]]) -> dict[str, list[Mark]]:

@@ -19,6 +19,7 @@ from papertrain.web.guard import COOKIE, HEADERS, LANGUAGE, chosen_language, hos
 from papertrain.web.static_files import asset
 
 BODY_LIMIT = 32 * 2**20
+FORM_LIMIT = 2**20
 BODY_SECONDS = 20.0
 
 
@@ -95,7 +96,11 @@ def build(folders: Sequence[Path], token: str, port: int, host: str = "", *, wri
     async def form(request: Any) -> Any:
         given = None
         if request.method == "POST":
-            given = {k: v for k, v in (await request.form()).items() if isinstance(v, str) and v != ""}
+            size = request.headers.get("content-length", "")
+            if not size.isdigit() or int(size) > FORM_LIMIT:
+                return Response("a form of known and limited size is expected", status_code=413)
+            async with asyncio.timeout(BODY_SECONDS):
+                given = {k: v for k, v in (await request.form()).items() if isinstance(v, str) and v != ""}
         name = request.path_params["name"]
         if not forms.known(name):
             return shown(pages.wrong(site, PapertrainError("no such verb", code="no-page")), 404)

@@ -17,6 +17,8 @@ function frames(answer) {
     if (!found.has(frame)) found.set(frame, []);
     found.get(frame).push({label: name, ...curve});
   }
+  for (const [name, cards] of Object.entries(answer.telemetry))
+    found.set(name, Object.entries(cards).map(([label, curve]) => ({label, ...curve})));
   for (const [other, content] of others)
     for (const [name, curve] of Object.entries(content.curves || {}))
       if (name === "train_loss" || name === "eval_loss") (found.get("loss") || []).push({label: `${other} ${name}`, ...curve});
