@@ -49,6 +49,12 @@ def test_every_measured_number_of_the_answers_has_an_entry_with_its_source(work:
             assert e.status in ("verified", "reported", "typed")
 
 
+def test_an_entry_says_what_its_run_was_made_with(work: Path) -> None:
+    e = next(e for e in read_evidence(work) if e.file == "runs/ours.toy.1/predictions.csv")
+    assert (e.framework, e.device, e.seed) == ("torch 2.4.0", "cpu", 1)
+    assert "torch 2.4.0, cpu" in verbs.load("explain")(e.id, plan=work).body
+
+
 def test_nothing_is_stale_while_nothing_changed(work: Path) -> None:
     assert stale(work, read_evidence(work)) == {}
     assert verbs.load("compare")([work]).warnings == () or not any(

@@ -26,6 +26,8 @@ class Evidence(Record, frozen=True, kw_only=True):
     commit: str = ""
     seed: int | None = None
     reason: str = ""
+    framework: str = ""
+    device: str = ""
 
 
 class Interval(Record, frozen=True, kw_only=True):

@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+from papertrain.core.commands import quoted
 from papertrain.core.errors import PapertrainError
 from papertrain.core.texts import say
 from papertrain.core.values import plain
@@ -24,7 +25,7 @@ def evidence(id: str, where: Path | None, method: str | None) -> Answer | None:
             f"{id} is an evidence id: say which workspace it is in",
             code="needs-plan",
             ask=["--plan WORK"],
-            command=f"papertrain explain {id} --plan work",
+            command=f"papertrain explain {quoted(id)} --plan work",
         )
     from papertrain.core.evidence import read_evidence, rests_on, stale, superseded
     from papertrain.core.workspace import Workspace
@@ -48,6 +49,8 @@ def evidence(id: str, where: Path | None, method: str | None) -> Answer | None:
     lines += [f"  {say('read at')}  {e.read_at}"] if e.read_at else []
     lines += [f"  seed     {e.seed}"] if e.seed is not None else []
     lines += [f"  commit   {e.commit}"] if e.commit else []
+    made = ", ".join(x for x in (e.framework, e.device) if x)
+    lines += [f"  {say('trained')}  {made}"] if made else []
     for other in entries:
         if other.id in rests_on(e):
             lines.append(
@@ -89,7 +92,7 @@ def stored(id: str, where: Path | None, method: str | None) -> Answer | None:
             f"{id} belongs to a workspace: say which",
             code="needs-plan",
             ask=["--plan WORK"],
-            command=f"papertrain explain {id} --plan work",
+            command=f"papertrain explain {quoted(id)} --plan work",
         )
     from papertrain.core.workspace import Workspace
 

@@ -104,8 +104,33 @@ def evidence_of(e: Entry, root: Path | None, made_by: str) -> Evidence:
     status = "verified" if e.measured is not None else "typed" if e.score is not None and e.score.typed else "reported"
     return Evidence(
         id="", claim=f"{e.system}: {e.metric}{where}{named}", value=e.value, file=relative(file, root), sha256=source.sha256 if source is not None else "", pointer=pointer,
-        unit=e.scale, status=status, made_by=made_by, seed=seed, reason=e.reason,  # type: ignore[arg-type]
+        unit=e.scale, status=status, made_by=made_by, seed=seed, reason=e.reason, **_recorded(root, f"{e.system}.{e.dataset}.{e.seed}"),  # type: ignore[arg-type]
     )  # fmt: skip
+
+
+def _recorded(root: Path | None, run: str) -> dict[str, str]:
+    """What the run's own record says of its making: commit, framework and device; nothing where there is no record."""
+    import json
+
+    if root is None or "/" in run or ".." in run:
+        return {}
+    try:
+        record = json.loads((root / "runs" / run / "record.json").read_text("utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return {}
+    if not isinstance(record, dict):
+        return {}
+    versions = record.get("versions")
+    named = (
+        [f"{k} {versions[k]}" for k in ("torch", "transformers", "llamafactory", "trl") if k in versions]
+        if isinstance(versions, dict)
+        else []
+    )
+    return {
+        "commit": str(record.get("git_commit") or ""),
+        "framework": ", ".join(named),
+        "device": str(record.get("device") or ""),
+    }
 
 
 def relative(file: str, root: Path | None) -> str:
