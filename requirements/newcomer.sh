@@ -17,17 +17,19 @@ run() {
     echo "  $(($(date +%s) - began)) s, $(du -sm "$place" | cut -f1) MB in all"
 }
 readme() { sed -n '/^## Two commands/,/^## /p' README.md | grep -oE '^make [a-z]+'; }
+tutorial="$place/tutorial.txt"
 tutorial() { grep -E '^\$ papertrain ' docs/tutorial.md | cut -c3-; }
-[ -n "$(readme)" ] && [ -n "$(tutorial)" ] || { echo "README or tutorial has no commands"; exit 1; }
+tutorial >"$tutorial"
+[ -n "$(readme)" ] && [ -s "$tutorial" ] || { echo "README or tutorial has no commands"; exit 1; }
 for command in $(readme | tr ' ' '_'); do run "$(echo "$command" | tr '_' ' ')"; done
-cp -r examples/first-minutes "$place/first-minutes"
-cd "$place/first-minutes"
+cp -r examples/first-minutes first-minutes  # inside the checkout: `launch` finds the training environment of `make demo` there
+cd first-minutes
 PATH="$place/papertrain/.venv/bin:$PATH"
 export PATH
 began=$(date +%s)
-tutorial | while IFS= read -r command; do
+while IFS= read -r command; do
     echo "\$ $command"
     # 1 is an answer too: a finding.
     env -i PATH="$PATH" HOME="$place/home" LANG=C.UTF-8 sh -c "$command" >"$place/output.txt" 2>&1 || [ $? -eq 1 ] || { cat "$place/output.txt"; echo "FAILED: $command"; exit 1; }
-done
+done <"$tutorial"
 echo "tutorial: $(($(date +%s) - began)) s; $(du -sm "$place" | cut -f1) MB in all"

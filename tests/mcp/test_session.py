@@ -180,3 +180,19 @@ def test_a_resource_lies_in_a_granted_folder_or_is_refused(work: Path, path: str
         read_log(f"papertrain://log/0/{path}", [work])
     with pytest.raises(PapertrainError):
         read_log("papertrain://log/7/x.log", [work])
+
+
+INSPECTOR = Path(__file__).resolve().parents[2] / ".envs" / "browser" / "node_modules" / ".bin" / "mcp-inspector"
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not INSPECTOR.exists(), reason="the official inspector is not installed (npm install --prefix .envs/browser @modelcontextprotocol/inspector)")  # fmt: skip
+def test_the_official_inspector_lists_and_calls_the_tools(work: Path) -> None:
+    def inspect(*words: str) -> Any:
+        done = subprocess.run([str(INSPECTOR), "--cli", EXE, "mcp", str(work), *words], capture_output=True, text=True, timeout=120, check=True)  # fmt: skip
+        return json.loads(done.stdout)
+
+    assert [t["name"] for t in inspect("--method", "tools/list")["tools"]] == list(READING)
+    answer = inspect("--method", "tools/call", "--tool-name", "status", "--tool-arg", f"work={work}")
+    assert answer["structuredContent"]["verb"] == "status" and not answer.get("isError")
+    assert inspect("--method", "resources/list")["resources"]
