@@ -69,7 +69,7 @@ def _make(space: Workspace, output: Path, *, anonymous: bool, mode: Any, overwri
     made = {
         "README.md": readme(study, plans, grid, conditions, left, records),
         "index.json": index(study, plans, grid, entries, conditions),
-        "CHECKLIST.md": checklist(study, plans, records, entries),
+        "CHECKLIST.md": checklist(study, plans, records, entries, {f.name for f in files}),
     }
     from papertrain.core.redact import redact
 
