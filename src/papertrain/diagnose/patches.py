@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from papertrain.core import yaml
+from papertrain.core.commands import quoted
 from papertrain.core.findings import Change, Fix
 from papertrain.core.values import AppliesTo
 from papertrain.diagnose import labels, scripts
@@ -92,7 +93,7 @@ def _on_data(remedy: Remedy, id: str, case: Case) -> Fix | None:
     return Fix(
         id=id, title=f"{remedy.title}: {bad.says()}", effect="experiment", patch=yaml.unified(old, bad.after, Path(bad.file).name),
         edits=(Change(knob=f"{len(bad.lines)} rows", old=list(bad.lines[:20]), new=None, file=bad.file),),
-        commands=(f"papertrain check {bad.file}",), proof=remedy.proof,
+        commands=(f"papertrain check {quoted(bad.file)}",), proof=remedy.proof,
         applies_to=(AppliesTo(file=bad.file, sha256=hashlib.sha256(old.encode()).hexdigest()),),
     )  # fmt: skip
 
@@ -277,9 +278,9 @@ def _on_plan(remedy: Remedy, case: Case, work: str) -> tuple[list[Change], tuple
             edits.append(Change(knob=knob, old=values[knob], new=new, file=name))
     if not edits:
         return [], (), "", ()
-    sets = " ".join(f"--set {e.knob}={_plain(e.new)}" for e in edits)
+    sets = " ".join(f"--set {quoted(f'{e.knob}={_plain(e.new)}')}" for e in edits)
     applies = tuple(AppliesTo(file=c.name, sha256=c.sha256) for c in case.configs if c.kind == "plan")
-    return edits, (f"papertrain plan {work} {sets}", f"papertrain generate {work}"), "", applies
+    return edits, (f"papertrain plan {quoted(work)} {sets}", f"papertrain generate {quoted(work)}"), "", applies
 
 
 def _plain(value: Any) -> str:

@@ -169,12 +169,11 @@ def notebook_text(path: Path) -> bytes:
     """The saved output of a notebook's cells: streams, error tracebacks and plain-text results, in order."""
     try:
         book = json.loads(path.read_text("utf-8", errors="replace"))
-        cells: list[Any] = book["cells"]
+        cells = [c for c in book["cells"] if isinstance(c, dict)]
     except (ValueError, KeyError, TypeError, RecursionError):
         raise PapertrainError(f"{path}: not a notebook", code="bad-notebook", file=path) from None
-    parts = [
-        _joined(t) for cell in cells if isinstance(cell, dict) for o in cell.get("outputs") or () for t in _texts(o)
-    ]
+    outputs = [o for c in cells if isinstance(c.get("outputs"), list) for o in c["outputs"]]
+    parts = [_joined(text) for o in outputs for text in _texts(o)]
     return "\n".join(parts).encode("utf-8", "replace")
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from papertrain.core.commands import quoted
 from papertrain.core.errors import PapertrainError, nearest
 from papertrain.core.evidence import number_evidence, read_evidence
 from papertrain.core.results import Cell, Evidence, ResultTable, Test
@@ -111,7 +112,7 @@ def workspace(path: Path, asked: Asked) -> Comparison:
     found = collect_grid(work, grid, roles.parse(asked.columns))
     seen = {(p.method, p.dataset, p.seed) for p in found.placed} | {(i.system, i.dataset, i.seed) for i in found.items}
     missing = [
-        {"run": r.id, "because": state_of(work, r), "command": f"papertrain launch {path} --run {r.id}"}
+        {"run": r.id, "because": state_of(work, r), "command": f"papertrain launch {quoted(path)} --run {quoted(r.id)}"}
         for r in grid
         if (r.method, r.data, str(r.seed)) not in seen
     ]

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from papertrain.core.commands import quoted
 from papertrain.core.errors import PapertrainError
 from papertrain.core.findings import LogLine
 
@@ -85,7 +86,10 @@ def workspace_of(paths: Sequence[Path]) -> tuple[Workspace | None, str]:
     folders = sorted((p for p in (root / "runs").glob("*") if p.is_dir()), key=_touched)
     if not folders:
         raise PapertrainError(
-            "no run in this workspace yet", code="no-run", file=root, command=f"papertrain launch {paths[0]} --smoke"
+            "no run in this workspace yet",
+            code="no-run",
+            file=root,
+            command=f"papertrain launch {quoted(paths[0])} --smoke",
         )
     return work, folders[-1].name
 

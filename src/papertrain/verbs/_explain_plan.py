@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from papertrain.core.commands import quoted
 from papertrain.core.texts import say
 from papertrain.core.training import TrainingPlan
 from papertrain.core.units import show_bytes, show_count, show_number, show_seconds
@@ -80,7 +81,7 @@ def in_plan(p: TrainingPlan, d: Decision[Any], where: Path | None) -> Answer:
     return Answer(
         id=d.name, kind="decision", result=f"{d.name} = {show_number(d.value)}{unit(d)}", explanation=d.why,
         body="\n".join(["", *lines, "", *wrapped(f"  {say('source')}     ", source), *doubts, *published]) + "\n",
-        action=f"papertrain plan {where} --set {d.name}=VALUE" if where is not None and where.is_dir() else None,
+        action=f"papertrain plan {quoted(where)} --set {d.name}=VALUE" if where is not None and where.is_dir() else None,
         data={"decision": plain(d), "chain": links(p, d), "published": published},
     )  # fmt: skip
 
@@ -171,5 +172,5 @@ def in_laws(name: str) -> Answer:
     return Answer(
         id=name, kind="decision", result=say("{name} is derived by the law in facts/laws/{law}.toml", name=name, law=about),
         explanation=say("with --plan WORK the chain from that plan's inputs to its value is shown"), body="\n".join(["", *lines]) + "\n",
-        action=f"papertrain explain {name} --plan work", data={"law": about, "sources": sources},
+        action=f"papertrain explain {quoted(name)} --plan work", data={"law": about, "sources": sources},
     )  # fmt: skip

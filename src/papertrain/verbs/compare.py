@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
 
+from papertrain.core.commands import quoted
 from papertrain.core.params import Arg, DryRunArg, ModeArg, OverwriteArg
 from papertrain.core.report import Report
 from papertrain.core.texts import say
@@ -290,16 +291,16 @@ def _action(found: Comparison, main: list[Any], place: Path | None) -> str:
             if len(found.missing) == 1
             else say("{n} cells still to run", n=len(found.missing))
         )
-        return f"papertrain launch {found.work} --missing       {left}"
+        return f"papertrain launch {quoted(found.work)} --missing       {left}"
     refused = next((t for t in main if t.refused and t.details.get("repair")), None)
     if refused is not None:
         return str(refused.details["repair"])
     if not main and len(found.table.rows) > 1:
-        return f"papertrain compare … --ours {found.table.rows[0]} --baseline {found.table.rows[1]}"
+        return f"papertrain compare … --ours {quoted(found.table.rows[0])} --baseline {quoted(found.table.rows[1])}"
     if place is None:
         return say("the same command with -o paper writes the table, its numbers as macros, and the figure")
     return (
-        f"papertrain status {found.work}"
+        f"papertrain status {quoted(found.work)}"
         if found.work
         else say("\\input the files of {place}/tables in the manuscript", place=place)
     )
@@ -328,7 +329,7 @@ def _missing(found: Comparison, mode: Any) -> Report:
         if rows
         else say("no cell is missing")
     )
-    action = f"papertrain launch {found.work} --missing" if rows and found.work else None
+    action = f"papertrain launch {quoted(found.work)} --missing" if rows and found.work else None
     says = (
         say("a missing cell stays unfilled until its run has left predictions")
         if rows

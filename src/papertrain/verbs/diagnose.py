@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+from papertrain.core.commands import quoted
 from papertrain.core.params import Arg, EnvArg, ModeArg
 from papertrain.core.report import Report
 from papertrain.core.texts import say
@@ -14,6 +15,9 @@ if TYPE_CHECKING:
     from papertrain.core.findings import Diagnosis
     from papertrain.core.values import Mode
     from papertrain.verbs._diagnose import Look
+
+
+SAVED = Path("train.log")
 
 
 def diagnose(
@@ -50,9 +54,8 @@ def diagnose(
     if seen.work is not None and found and not found[0].benign:
         remember(seen, found)
     decided: Mode = decide_mode(mode, seen.work.root if seen.work else None)
-    shown = str(paths[0]) if seen.work else " ".join(map(str, paths))
     if found and not found[0].benign:
-        return cause_found(found, seen, shown, config, decided)
+        return cause_found(found, seen, paths, config, plan, env, decided)
     data: dict[str, Any] = {"diagnoses": [as_json(d) for d in found], "unexplained": ""}
     if seen.answer.failed:
         return unexplained(seen, data, decided)
@@ -81,7 +84,30 @@ def remember(seen: Look, found: Sequence[Diagnosis]) -> None:
         return
 
 
-def cause_found(found: Sequence[Diagnosis], seen: Look, shown: str, config: Sequence[Path], mode: Mode) -> Report:
+def fix_command(
+    seen: Look, target: str, id: str, paths: Sequence[Path], config: Sequence[Path], plan: Path | None, env: str | None
+) -> str:
+    """The command that shows the fix: made from the same files as the diagnosis. Standard input must be kept first."""
+    if seen.work:
+        return f"papertrain fix {quoted(paths[0])} {id}"
+    logs = [SAVED if str(p) == "-" else p for p in paths]
+    first = Path(target) if target else logs[0]
+    words = [] if [first] == logs else [w for p in logs for w in ("--log", quoted(p))]
+    words += [w for c in config if str(c) != str(first) for w in ("--config", quoted(c))]
+    words += [*(["--plan", quoted(plan)] if plan else []), *(["--env", quoted(env)] if env else [])]
+    kept = "" if SAVED not in logs else "       " + say("(after keeping the log as {name})", name=SAVED)
+    return " ".join(["papertrain fix", quoted(first), id, *words]) + kept
+
+
+def cause_found(
+    found: Sequence[Diagnosis],
+    seen: Look,
+    paths: Sequence[Path],
+    config: Sequence[Path],
+    plan: Path | None,
+    env: str | None,
+    mode: Mode,
+) -> Report:
     from papertrain.diagnose.answer import as_json, body, fix_lines
 
     best = found[0]
@@ -97,18 +123,14 @@ def cause_found(found: Sequence[Diagnosis], seen: Look, shown: str, config: Sequ
     action, fixes_text = None, ""
     if best.fixes:
         first = next((f for f in best.fixes if f.patch or f.edits), best.fixes[0])
-        target = shown
-        if not seen.work:
-            target = first.edits[0].file if first.edits else str(config[0]) if config else shown
+        target = first.edits[0].file if first.edits else str(config[0]) if config else ""
         effect = (
             say("execution only: results stay comparable")
             if first.effect == "execution"
             else say("changes the experiment")
         )
-        logs = "" if seen.work or target == shown else f" --log {shown}"
-        more = "".join(f" --config {c}" for c in config if str(c) != target)
         action = (
-            f"papertrain fix {target} {first.id}{logs}{more}"
+            fix_command(seen, target, first.id, paths, config, plan, env)
             if first.edits or first.patch
             else (best.next_check or first.title)
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
+from papertrain.core.commands import quoted
 from papertrain.core.params import Arg
 from papertrain.core.report import Report
 
@@ -148,7 +149,7 @@ def _one(setup: Any) -> Report:
             phase=memory.peak_phase.replace("_", " "),
             basis="; ".join(memory.basis),
         ),
-        action=f"papertrain plan {setup.model.name} --method {setup.method}"
+        action=f"papertrain plan {quoted(setup.model.name)} --method {setup.method}"
         + (f' --gpu "{setup.n_gpus}x {setup.gpu.id}"' if setup.gpu else ""),
         body="\n".join(lines),
         data={"cases": [case]},
@@ -200,7 +201,7 @@ def _many(file: Path) -> Report:
             "per GPU, with 90 % ranges; {silent} cases could not be estimated at all, each says why under unknown",
             silent=silent,
         ),
-        action=f"papertrain estimate --cases {file} --json",
+        action=f"papertrain estimate --cases {quoted(file)} --json",
         body="\n".join(_line(r) for r in rows[:40]) + (f"\n… {len(rows) - 40} more (--json)" if len(rows) > 40 else ""),
         data={"cases": rows},
     )

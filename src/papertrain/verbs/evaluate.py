@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+from papertrain.core.commands import quoted
 from papertrain.core.params import Arg, DryRunArg, ModeArg, OverwriteArg
 from papertrain.core.report import Report
 from papertrain.core.texts import say
@@ -125,7 +126,9 @@ def _files(
             definition=first.measured.definition if first and first.measured else "",
             method=main.ci.method if main.ci else "none",
         )
-    action = f"papertrain compare --system ours={targets[0]} --system baseline=OTHER --ours ours --baseline baseline"
+    action = (
+        f"papertrain compare --system ours={quoted(targets[0])} --system baseline=OTHER --ours ours --baseline baseline"
+    )
     details = "\n".join(f"  {m.metric}: {m.definition}\n    {m.signature}" for m in rows)
     return Report(verb="evaluate", result=result, explanation=says, action=action, data=data, body=body, details=details, mode=mode,
                   warnings=tuple(i.says for i in found.issues if i.level == "warning")[:8])  # fmt: skip
@@ -248,11 +251,15 @@ def _workspace(
     scored = {f"{e.system}.{e.dataset}.{e.seed}" for e in entries}
     known = {r.id for r in grid}
     missing = [
-        {"run": r.id, "because": state_of(work, r), "command": f"papertrain launch {work.root} --run {r.id}"}
+        {
+            "run": r.id,
+            "because": state_of(work, r),
+            "command": f"papertrain launch {quoted(work.root)} --run {quoted(r.id)}",
+        }
         for r in grid
         if r.id not in scored
     ]
-    made_by = f"papertrain evaluate {work.root.name}"
+    made_by = f"papertrain evaluate {quoted(work.root.name)}"
     with Writer(work.root, overwrite=overwrite, dry_run=dry_run or mode == "exploratory") as w:
         proofs = append_evidence(w, work.root, [evidence_of(e, work.root, made_by) for e in entries])
         rows = [_metric(e, how, p.id) for e, p in zip(entries, proofs)]
@@ -289,9 +296,13 @@ def _workspace(
         says = say("no run has left predictions yet, so there is no score")
     elif missing:
         says = say("{n} runs have no predictions, so they have no score; {says}", n=len(missing), says=says)
-    action = missing[0]["command"] if not scored and missing else f"papertrain compare {work.root} -o {work.root}"
+    action = (
+        missing[0]["command"]
+        if not scored and missing
+        else f"papertrain compare {quoted(work.root)} -o {quoted(work.root)}"
+    )
     if study.ours and study.baselines and scored:
-        action = f"papertrain compare {work.root} --ours {study.ours} --baseline {study.baselines[0]} -o {work.root}"
+        action = f"papertrain compare {quoted(work.root)} --ours {quoted(study.ours)} --baseline {quoted(study.baselines[0])} -o {quoted(work.root)}"
     details = "\n".join(
         f"  {m.metric}: {m.definition}\n    {m.signature}" for m in {m.metric: m for m in rows}.values()
     )

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+from papertrain.core.commands import quoted
 from papertrain.core.params import Arg, EnvArg, ModeArg
 from papertrain.core.report import Report
 from papertrain.core.texts import say
@@ -57,7 +58,7 @@ def fix_finding(target: Path, id: str, *, yes: bool, mode: Mode) -> Report:
     found = next((f for f in findings if f["id"] == id), None)
     if found is None:
         raise PapertrainError(f"no finding {id} in {target.name}", code="unknown-fix", nearest=nearest(id, [f["id"] for f in findings]),
-                              command=f"papertrain check {target}")  # fmt: skip
+                              command=f"papertrain check {quoted(target)}")  # fmt: skip
     if not found.get("patch"):
         raise PapertrainError(
             f"{id} has no patch: {found.get('instead') or found['says']}",
@@ -82,7 +83,7 @@ def fix_finding(target: Path, id: str, *, yes: bool, mode: Mode) -> Report:
             data,
             say("{id} would change {files}", id=id, files=_names(texts)),
             found["says"],
-            f"papertrain fix {target} {id} --yes",
+            f"papertrain fix {quoted(target)} {quoted(id)} --yes",
             mode,
         )
     note = _fix.note_text(id, found["name"], found["says"], found["effect"], (), (), found["patch"], "")
@@ -93,7 +94,7 @@ def fix_finding(target: Path, id: str, *, yes: bool, mode: Mode) -> Report:
         say("{id} applied to {files}", id=id, files=_names(texts)),
         proof,
         reverse,
-        f"papertrain check {target}",
+        f"papertrain check {quoted(target)}",
         mode,
     )
 
@@ -118,7 +119,7 @@ def fix_diagnosis(target: Path, id: str, log: Sequence[Path], config: Sequence[P
             f"{id} is applied to {target.name} already: {note}",
             code="already-applied",
             file=target,
-            command=f"patch -p1 < {note.with_suffix('.patch')}",
+            command=f"patch -p1 < {quoted(note.with_suffix('.patch'))}",
         )
     diagnosis, chosen, stored = stored_fix(work, run, id) if work else derived_fix(target, id, log, config, plan, env)
     if digest and not any(str(a["sha256"]).startswith(digest) for a in chosen["applies_to"]):
@@ -144,12 +145,12 @@ def fix_diagnosis(target: Path, id: str, log: Sequence[Path], config: Sequence[P
             decided,
         )
     if not yes:
-        more = "".join(f" --log {p}" for p in log) + "".join(f" --config {c}" for c in config)
+        more = "".join(f" --log {quoted(p)}" for p in log) + "".join(f" --config {quoted(c)}" for c in config)
         return shown(
             data,
             say("{says} would change {files}", says=says, files=_names(texts) or "plan.json"),
             diagnosis["cause"],
-            f"papertrain fix {target} {id}{more} --yes",
+            f"papertrain fix {quoted(target)} {quoted(id)}{more} --yes",
             decided,
         )
     evidence = [f"{e['file']}:{e['line']}: {e['text']}" for e in diagnosis["evidence"]]
@@ -200,7 +201,7 @@ def stored_fix(work: Workspace, run: str, id: str) -> tuple[dict[str, Any], dict
             if f["id"] == id:
                 return d, f, file.stem
     raise PapertrainError(f"no fix {id} was proposed here" + (f" (there are {', '.join(known)})" if known else ""), code="unknown-fix", nearest=nearest(id, known),
-                          command=f"papertrain diagnose {work.root}")  # fmt: skip
+                          command=f"papertrain diagnose {quoted(work.root)}")  # fmt: skip
 
 
 def derived_fix(
@@ -214,7 +215,7 @@ def derived_fix(
     logs = list(log) or ([target] if target.is_dir() or not config else [])
     if not log and target.is_file() and target.suffix.lower() in (".json", ".yaml", ".yml", ".py", ".sh"):
         raise PapertrainError(f"which log? {id} is a fix of a diagnosis", code="missing-log", file=target, ask=["--log FILE: the log that was diagnosed"],
-                              command=f"papertrain fix {target} {id} --log train.log")  # fmt: skip
+                              command=f"papertrain fix {quoted(target)} {quoted(id)} --log train.log")  # fmt: skip
     files = [target] if log and target.is_file() and target not in logs else []
     seen = look_at(logs, [*files, *(c for c in config if Path(c) != target)], plan, env)
     found = [as_json(d) for d in diagnoses(seen.answer, seen.case)]
@@ -270,7 +271,12 @@ def on_plan(work: Workspace, method: str, run: str, debug: str, diagnosis: dict[
         w.text(f"{debug}.md", note)
     says = say("{id} applied: {sets}", id=data["id"], sets=", ".join(sets))
     return applied(
-        data, says, proof, str(work.root / f"{debug}.patch"), f"papertrain launch {work.root} --run {run} --yes", mode
+        data,
+        says,
+        proof,
+        str(work.root / f"{debug}.patch"),
+        f"papertrain launch {quoted(work.root)} --run {quoted(run)} --yes",
+        mode,
     )
 
 
