@@ -1,0 +1,18 @@
+"""The documentation as a site: every page has its place in it."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from papertrain.core.yaml import load
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def test_every_page_is_in_the_sites_contents_and_every_entry_is_a_page() -> None:
+    text = (ROOT / "mkdocs.yml").read_text("utf-8")
+    assert load(text, "mkdocs.yml").value["use_directory_urls"] is False, "the site must work from disk"
+    listed = set(re.findall(r": (\S+\.md)$", text, re.MULTILINE))
+    there = {p.relative_to(ROOT / "docs").as_posix() for p in (ROOT / "docs").rglob("*.md")}
+    assert listed == there
