@@ -172,6 +172,20 @@ def test_a_pasted_log_is_diagnosed_as_the_command_does(page: TestClient, tmp_pat
     assert page.post("/api/diagnose", json={"log": "  "}).status_code == 400
 
 
+def test_rows_of_data_are_text_wherever_they_show(page: TestClient, work: Path) -> None:
+    rows = work / "rows.jsonl"
+    row = {"messages": [{"role": "user", "content": EVIL}, {"role": "assistant", "content": EVIL}]}
+    rows.write_text((json.dumps(row) + "\n") * 20)
+    shown = page.post(
+        "/verb/check", data={"files": str(rows), "show": "1"}, headers={"origin": "http://localhost:8765"}
+    )
+    assert shown.status_code == 200 and "&lt;script&gt;" in shown.text and "<script>alert" not in shown.text
+    asked = {"model": "Qwen/Qwen2.5-0.5B", "data": "rows.jsonl", "changes": {"gpu": "1x 4090"}}
+    planned = page.post("/api/plan", json=asked)
+    assert planned.status_code == 200 and "<script>alert" not in planned.json()["html"]
+    rows.unlink()
+
+
 PATHS = ("../../../etc/passwd", "..%2f..%2f..%2fetc%2fpasswd", "%2e%2e%2f%2e%2e%2fetc%2fpasswd", "....//etc/passwd", "/etc/passwd", "main.csv%00.png", "link.csv")  # fmt: skip
 
 

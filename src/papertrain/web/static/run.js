@@ -77,6 +77,14 @@ function draw_marks(name, curves) {
   };
 }
 
+const shown = v => v === null ? "" : v === 0 ? "0" : Math.abs(v) < 1e-3 ? v.toExponential(1).replace(".0", "") : Number(v.toPrecision(3)).toString();
+// On a log scale: powers of ten, a handful at most.
+function powers(u, axis, low, high) {
+  const first = Math.ceil(Math.log10(low)), last = Math.floor(Math.log10(high)), step = Math.max(1, Math.ceil((last - first) / 6)), found = [];
+  for (let p = first; p <= last; p += step) found.push(10 ** p);
+  return found;
+}
+
 function draw() {
   if (!now) return;
   const share = Number(by("smooth").value) / 100, seen = new Set();
@@ -99,7 +107,7 @@ function draw() {
     const logarithmic = low > 0 && high / low > 200;
     const plot = new uPlot({
       title: name, width: Math.max(260, place.clientWidth || by("curves").clientWidth), height: 240, series,
-      scales: {x: {time: false}, y: {distr: logarithmic ? 3 : 1}}, axes: [axis, {...axis, size: 68, values: (u, ticks) => ticks.map(v => v === null ? "" : v === 0 ? "0" : Number(v.toPrecision(3)).toString())}],
+      scales: {x: {time: false}, y: {distr: logarithmic ? 3 : 1}}, axes: [axis, {...axis, size: 68, values: (u, ticks) => ticks.map(shown), ...(logarithmic ? {splits: powers, filter: (u, s) => s, grid: {...axis.grid, filter: (u, s) => s}, ticks: {...axis.ticks, filter: (u, s) => s}} : {})}],
       cursor: {drag: {x: true, y: false}}, hooks: {draw: [draw_marks(name, curves)]},
     }, data, place.firstChild);
     plot.over.addEventListener("mouseup", () => { plot.zoomed = true; });
