@@ -39,7 +39,10 @@ CASES = [
     Case("plan again", ("plan", "work", "--set", "weight_decay=0.02")),
     Case("generate", ("generate", "work"), before=(("plan", "work", "--set", "weight_decay=0.03"),)),
     Case("evaluate", ("evaluate", "work")),
-    Case("compare", ("compare", "work", "--ours", "ours", "--baseline", "base")),
+    Case(
+        "compare",
+        ("compare", "work", "--ours", "ours", "--baseline", "base", "--metrics", "accuracy", "--resamples", "100"),
+    ),
     Case("package", ("package", "work", "-o", "bundle")),
     Case("package zip", ("package", "work", "-o", "bundle.zip")),
     Case("report", ("report", "work", "-o", "report.html")),
