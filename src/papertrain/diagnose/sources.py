@@ -94,6 +94,8 @@ def walk(folder: Path, depth: int = 6) -> Iterator[Path]:
 
     Raises PapertrainError where so much lies below it that it is no run's folder (a disk, a home).
     """
+    if folder.is_dir() and not os.access(folder, os.R_OK | os.X_OK):
+        raise PapertrainError("this folder cannot be read: permission denied", code="no-permission", file=folder)
     left = [MOST_ENTRIES]
     for path in _walk(folder, depth, left):
         if left[0] < 0:

@@ -77,6 +77,8 @@ def read_file(path: Path, given: dict[str, str]) -> Reading:
 
 def files_under(folder: Path) -> list[Path]:
     """Candidate files of a results folder, sorted; hidden folders and checkpoints are passed over."""
+    if not os.access(folder, os.R_OK | os.X_OK):
+        raise PapertrainError("this folder cannot be read: permission denied", code="no-permission", file=folder)
     found: list[Path] = []
     entries = 0
     for top, folders, names in os.walk(folder):

@@ -101,11 +101,23 @@ def compare_pair(board: Board, column: int, a: str, b: str, how: Comparison) -> 
             why = comparable(x, y, head)
             if why:
                 return [refused(column, a, b, why)]
+    if why := unfit(how.test, [*left.values(), *right.values()], head.metric):
+        return [refused(column, a, b, why)]
     if all(e.fold for e in (*left.values(), *right.values())):
         return [_folds(column, a, b, left, right, how)]
     if len(left) == 1 and len(right) == 1:
         return [_one_run(column, a, b, next(iter(left.values())), next(iter(right.values())), head, how)]
     return _several(column, a, b, left, right, head, how)
+
+
+def unfit(asked: str, entries: list[Entry], metric: str) -> str:
+    """Why the test that was asked for says nothing about this metric; '' where it does."""
+    measured = [e.measured for e in entries if e.measured is not None]
+    if asked == "delong" and any(m.kind != "auc" for m in measured):
+        return f"DeLong compares areas under curves, and {metric} is none: leave --test out"
+    if asked == "mcnemar" and any(m.kind == "auc" or (m.kind == "mean" and not m.binary) for m in measured):
+        return f"McNemar counts right and wrong answers, and {metric} is not right or wrong per item: leave --test out"
+    return ""
 
 
 def _one_run(column: int, a: str, b: str, x: Entry, y: Entry, head: Head, how: Comparison) -> Test:

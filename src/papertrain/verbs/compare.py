@@ -75,6 +75,8 @@ def compare(
             code="missing-path",
             command="papertrain compare WORK",
         )
+    if seed < 0:
+        raise PapertrainError(f"--seed {seed}: a whole number from 0 on is expected", code="bad-value")
     if not 0 < alpha < 1:
         raise PapertrainError(f"alpha {alpha} is no share between 0 and 1", code="bad-alpha")
     if not 100 <= resamples <= 1_000_000:

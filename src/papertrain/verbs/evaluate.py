@@ -57,6 +57,8 @@ def evaluate(
             code="missing-path",
             command="papertrain evaluate predictions.csv",
         )
+    if seed < 0 or (shots or 0) < 0:
+        raise PapertrainError("--seed and --shots are whole numbers from 0 on", code="bad-value")
     if not 0 < level < 1:
         raise PapertrainError(f"a level of {level} is no share between 0 and 1", code="bad-level")
     if not 100 <= resamples <= 1_000_000:

@@ -187,9 +187,14 @@ def stored_fix(work: Workspace, run: str, id: str) -> tuple[dict[str, Any], dict
     from papertrain.verbs.diagnose import diagnose
 
     folder = work.run_path(run) / "debug"
-    if not any(folder.glob("*.json")):
-        diagnose([work.run_path(run) if run else work.root])
     known: list[str] = []
+    if not any(folder.glob("*.json")):
+        report = diagnose([work.run_path(run) if run else work.root])
+        # Where nothing can be written, the fix can still be shown.
+        for d in report.data["diagnoses"]:
+            known += [f["id"] for f in d["fixes"]]
+            if (here := next((f for f in d["fixes"] if f["id"] == id), None)) is not None:
+                return d, here, "1"
     for file in sorted((p for p in folder.glob("*.json") if p.stem.isdigit()), key=lambda p: -int(p.stem))[:1]:
         try:
             found = json.loads(file.read_text("utf-8"))["diagnoses"]
