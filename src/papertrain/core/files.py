@@ -166,6 +166,7 @@ def write_atomic(path: Path, data: bytes, *, executable: bool = False) -> None:
         if executable:
             temporary.chmod(0o755)
         temporary.replace(path)
+        _sweep(path)
     except OSError as error:
         raise PapertrainError(
             f"cannot write: {(error.strerror or str(error)).lower()}", code="cannot-write", file=path
@@ -173,6 +174,20 @@ def write_atomic(path: Path, data: bytes, *, executable: bool = False) -> None:
     finally:
         with contextlib.suppress(OSError):
             temporary.unlink(missing_ok=True)
+
+
+def _sweep(path: Path) -> None:
+    """What a killed write of this very file left beside it goes away; the one of a process that still writes stays."""
+    mine = f".{path.name[:180]}."
+    with contextlib.suppress(OSError):
+        for entry in os.scandir(path.parent):
+            if entry.name.startswith(mine) and leftover(entry.name):
+                try:
+                    os.kill(int(entry.name.rsplit(".", 3)[1]), 0)
+                except ProcessLookupError:
+                    Path(entry.path).unlink(missing_ok=True)
+                except OSError:
+                    continue
 
 
 def size_of(path: Path) -> int:
