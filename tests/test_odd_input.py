@@ -111,7 +111,7 @@ THINGS = (
     "e.parquet", "e.npz", "folder", "pipe", "broken", "loop", "missing", "", "/dev/null", "/proc/self/mem", LONG, "text/below", "a\x00b",
 )  # fmt: skip
 PLACES: tuple[Callable[[str], tuple[str, ...]], ...] = (
-    *(lambda t, v=v: (v, t) for v in ("plan", "estimate", "explain", "diagnose", "evaluate", "compare")),  # type: ignore[misc]
+    *(lambda t, v=v: (v, t) for v in ("plan", "estimate", "explain", "diagnose", "evaluate", "compare")),
     lambda t: ("fix", t, "D1.F1"),
     lambda t: (*PLAN, "--data", t),
     lambda t: (*PLAN, "--calibrate", t),
@@ -439,8 +439,10 @@ def test_a_persons_edit_of_the_plan_stays(work: Path) -> None:
 # ---- the streams, the environment, the signals: a process of its own
 
 
-def process(words: Sequence[str], *, cwd: Path, shell: str = "", **env: str | None) -> subprocess.CompletedProcess[str]:
-    around = {k: v for k, v in {**os.environ, **env}.items() if v is not None}
+def process(
+    words: Sequence[str], *, cwd: Path, shell: str = "", env: dict[str, str | None] | None = None
+) -> subprocess.CompletedProcess[str]:
+    around = {k: v for k, v in {**os.environ, **(env or {})}.items() if v is not None}
     line = f"{shlex.quote(sys.executable)} -m papertrain {shlex.join(words)} {shell}"
     return subprocess.run(["bash", "-c", f"set -o pipefail; {line}"], cwd=cwd, env=around, capture_output=True, text=True, errors="replace", timeout=60)  # fmt: skip
 
@@ -464,7 +466,7 @@ def test_a_closed_or_full_stream_is_no_fault(tmp_path: Path, shell: str, code: i
 )  # fmt: skip
 def test_any_environment_gets_its_three_parts(tmp_path: Path, env: dict[str, str | None]) -> None:
     for words in (["explain", "TR103"], list(PLAN)):
-        done = process(words, cwd=tmp_path, **env)
+        done = process(words, cwd=tmp_path, env=env)
         assert done.returncode == 0 and not done.stderr and done.stdout.count("\n") > 3
 
 
@@ -489,7 +491,8 @@ def test_an_interrupt_leaves_nothing_half_written(work: Path, verb: str) -> None
         time.sleep(rng.uniform(0.25, 1.5))
         started.send_signal(signal.SIGINT)
         _, err = started.communicate(timeout=60)
-        assert started.returncode in (0, 1, 130), (started.returncode, err[-400:])
+        # Python ends itself by the signal where the interrupt met an import; a shell shows 130 for both.
+        assert started.returncode in (0, 1, 130, -signal.SIGINT), (started.returncode, err[-400:])
         assert "Traceback" not in err, err
         assert not list(work.rglob("*.tmp"))
         json.loads((work / "plans/ours/plan.json").read_text())
