@@ -220,7 +220,7 @@ class Workspace:
             if isinstance(content, dict) and content.get("job"):
                 return "running", f"submitted as job {content['job']}"
             pid = content.get("pid") if isinstance(content, dict) else None
-            alive = isinstance(pid, int) and Path(f"/proc/{pid}").exists()
+            alive = isinstance(pid, int) and _alive(pid)
             return ("running", f"process {pid}") if alive else ("interrupted", "it never recorded an end")
         if content.get("stopped_by"):
             return "interrupted", f"stopped by {content['stopped_by']}"
@@ -235,6 +235,17 @@ class Workspace:
         except (OSError, ValueError):
             return {}
         return content if isinstance(content, dict) else {}
+
+
+def _alive(pid: int) -> bool:
+    """Whether the process runs; one that has ended and was not yet taken leave of does not."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text("utf-8", "replace").rpartition(")")[2].split()[:1] not in (
+            ["Z"],
+            ["X"],
+        )
+    except OSError:
+        return False
 
 
 def run_id(method: str, data: str, seed: int) -> str:
