@@ -130,4 +130,4 @@ bench-device: install  ## measure real memory and step times on this machine's C
 	$(BIN)/python bench/device.py -o .cache/device.jsonl
 
 clean:  ## remove every environment and cache
-	rm -rf .venv .envs .cache .mypy_cache .ruff_cache .pytest_cache demo-work
+	rm -rf .venv .envs .cache .mypy_cache .ruff_cache .pytest_cache demo-work demo-work-bundle

@@ -1,4 +1,4 @@
-"""A progress bar for long work: on a terminal only, on standard error, gone when done."""
+"""Progress of long work on standard error: a bar on a terminal, gone when done; elsewhere a plain line now and then."""
 
 from __future__ import annotations
 
@@ -8,16 +8,34 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
+PLAIN_SECONDS = 20.0
+
 quiet: ContextVar[bool] = ContextVar("quiet", default=False)
 
 
 @contextmanager
 def bar(label: str, *, width: int = 28, every_seconds: float = 0.1) -> Iterator[Callable[[int, int], None]]:
-    """Gives `advance(done, total)`. Silent where standard error is no terminal, or with --quiet."""
-    if quiet.get() or not sys.stderr.isatty():
+    """Gives `advance(done, total)`. Silent with --quiet; in a pipe or log the first line comes after `PLAIN_SECONDS`."""
+    if quiet.get():
         yield lambda done, total: None
         return
     start, last = time.monotonic(), 0.0
+    if not sys.stderr.isatty():
+        last = start
+
+        def tell(done: int, total: int) -> None:
+            nonlocal last
+            now = time.monotonic()
+            if now - last >= PLAIN_SECONDS and 0 < done < total:
+                last = now
+                left = (now - start) * (total - done) / done
+                sys.stderr.write(
+                    f"{label}: {done:,} of {total:,}, {100 * done / total:.0f} %, about {left:.0f} s left\n"
+                )
+                sys.stderr.flush()
+
+        yield tell
+        return
 
     def advance(done: int, total: int) -> None:
         nonlocal last

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 import time
 from collections.abc import Iterator
@@ -12,6 +13,7 @@ from typing import Any
 from papertrain import verbs
 from papertrain.core import progress
 from papertrain.core.environment import Environment
+from papertrain.core.errors import PapertrainError
 from papertrain.core.files import Writer
 from papertrain.core.report import Report
 from papertrain.core.texts import say
@@ -48,6 +50,14 @@ train = "data/train.csv"
 test = "data/test.csv"
 metrics = ["accuracy", "macro_f1"]
 """
+
+
+def cut(text: str, most: int = 60) -> str:
+    """A long answer with its middle left out: a diff of eighty rows says no more than one of ten."""
+    lines = text.splitlines()
+    if len(lines) <= most:
+        return text
+    return "\n".join([*lines[: most // 2], f"  … {len(lines) - most} lines left out", *lines[-(most // 2) :]])
 
 
 class Size(Value, frozen=True, kw_only=True):
@@ -91,7 +101,7 @@ class Tour:
 
         self.tell(f"$ papertrain {shown}")
         report = verbs.load(verb)(*args, **options)
-        self.tell(text_of(report))
+        self.tell(cut(text_of(report)))
         self.answers.append(report)
         return report
 
@@ -150,10 +160,13 @@ def confirm(tour: Tour) -> None:
     tour.ask(f"generate {tour.root}", "generate", tour.root)
 
 
-def start(tour: Tour, run: str, *more: str, overwrite: bool = False) -> Report:
-    """One run of the study, really started; its progress stands on standard error."""
-    words = f"launch {tour.root} --run {run} --yes" + (f" -- {' '.join(more)}" if more else "")
-    return tour.ask(
+def start(tour: Tour, run: str, *more: str, overwrite: bool = False, may_fail: bool = False) -> Report:
+    """One run of the study, really started; its progress stands on standard error.
+
+    Raises KeyboardInterrupt where somebody stopped it, PapertrainError where it failed and was not meant to.
+    """
+    words = f"launch {tour.root} --run {run} --yes" + (f" -- {' '.join(map(shlex.quote, more))}" if more else "")
+    report = tour.ask(
         words,
         "launch",
         tour.root,
@@ -163,6 +176,17 @@ def start(tour: Tour, run: str, *more: str, overwrite: bool = False) -> Report:
         passthrough=list(more),
         overwrite=overwrite,
     )
+    last = report.data["runs"][-1]
+    if last.get("stopped_by"):
+        raise KeyboardInterrupt
+    if last.get("exit_code") != 0 and not may_fail:
+        raise PapertrainError(
+            f"{run} failed with exit code {last.get('exit_code')}",
+            code="run-failed",
+            file=tour.root / "runs" / run,
+            command=report.action,
+        )
+    return report
 
 
 def rate_fault(tour: Tour, run: str, size: Size) -> dict[str, Any]:
@@ -198,7 +222,7 @@ def label_fault(tour: Tour, run: str) -> dict[str, Any]:
     root = tour.root
     file = root / "data/mislabelled.csv"
     more = ("--train_file", "data/mislabelled.csv", "--num_labels", "2", "--max_steps", "10", "--test_file", "")
-    start(tour, run, *more, overwrite=True)
+    start(tour, run, *more, overwrite=True, may_fail=True)
     told = tour.ask(f"diagnose {root}/runs/{run}", "diagnose", [root / "runs" / run])
     fixed = mend(tour, run, told)
     again = start(tour, run, *more, overwrite=True)
