@@ -25,13 +25,15 @@ CLOCK = re.compile(rb'"(at|read_at|mtime|seconds|pid|started_at|ended_at)": [^,\
 
 @dataclass(frozen=True)
 class Case:
-    """A verb that writes. again: exit codes that the run after a kill may have; same: whether it must end in the same state."""
+    """A verb that writes. again: exit codes that the run after a kill may have; same: whether it must end in the same state;
+    hidden: with the tool's own notes, which number the attempts of `fix` and of `diagnose`."""
 
     name: str
     argv: tuple[str, ...]
     again: tuple[int, ...] = (0, 1)
     before: tuple[tuple[str, ...], ...] = field(default=())
     same: bool = True
+    hidden: bool = True
 
 
 CASES = [
@@ -54,8 +56,8 @@ CASES = [
         before=(("status", "work", "--project"),),
         again=(0, 3),
     ),
-    Case("diagnose", ("diagnose", "work/runs/ours.toy.2")),
-    Case("fix", ("fix", "ds.json", "D1.F1", "--log", "nan.log", "--yes"), again=(0, 3)),
+    Case("diagnose", ("diagnose", "work/runs/ours.toy.2"), hidden=False),
+    Case("fix", ("fix", "ds.json", "D1.F1", "--log", "nan.log", "--yes"), again=(0, 3), hidden=False),
     Case("check fix", ("check", "sft.yaml", "--fix"), again=(0, 1)),
     Case("launch", ("launch", "work", "--run", "base.toy.1", "--overwrite", "--yes"), again=(0, 1), same=False),
     Case("skill", ("skill", "install", "--tool", "claude-code", "-o", "home")),
@@ -185,7 +187,7 @@ def kill(place: Place, case: Case, some: int | None = None) -> None:
     old = place.state()
     count, done = points(place, case)
     assert done.code in (0, 1) and count >= 2, (case.name, count, done.err[-500:])
-    new, whole = place.state(), place.state(hidden=True)
+    new, whole = place.state(), place.state(hidden=case.hidden)
     corrupt, killed = [], 0
     chosen = range(1, count + 1) if some is None else sorted({1 + i * (count - 1) // (some - 1) for i in range(some)})
     for number in chosen:
@@ -207,12 +209,12 @@ def kill(place: Place, case: Case, some: int | None = None) -> None:
         if again.code not in case.again:
             corrupt.append(f"point {number}: the next run ends with {again.code}: {again.err.strip()[-300:]}")
         elif case.same and again.code in (0, 1):
-            end = place.state(hidden=True)
+            end = place.state(hidden=case.hidden)
             corrupt += [
                 f"point {number}, after the next run: {n}" for n in {*whole, *end} if whole.get(n) != end.get(n)
             ]
         corrupt += (
-            [f"point {number}: left behind {p.name}" for p in place.now.rglob(".*.tmp")]
+            [f"point {number}: left behind {p.name}" for p in place.now.rglob(".*.tmp") if ".papertrain" not in p.parts]
             if case.same and again.code in (0, 1)
             else []
         )
