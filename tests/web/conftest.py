@@ -28,7 +28,6 @@ def lively(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (run / "stdout.log").write_text("first line\n" * 3000 + "the needle\nlast line\n")
     (run / "predictions.csv").write_text("id,label,prediction\n" + "".join(f"{i},{i % 2},{(i + (i % 5 == 0)) % 2}\n" for i in range(100)))  # fmt: skip
     (run / "record.json").write_text('{"run": "ours.data.42", "exit_code": 0}')
-    verbs.load("compare")([root])
     return root
 
 

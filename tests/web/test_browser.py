@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 from driver import Browser, browser
 
+from papertrain import verbs
+
 ROOT = Path(__file__).resolve().parents[2]
 AXE = Path(os.environ.get("PAPERTRAIN_AXE", ROOT / ".envs" / "browser" / "node_modules" / "axe-core" / "axe.min.js"))
 PICTURES = ROOT / ".cache" / "pictures"
@@ -110,7 +112,8 @@ def test_a_pasted_log_gives_a_cause_and_what_it_holds_is_text(tab: Browser, root
     assert not tab.run("return window.owned || null")
 
 
-def test_a_cell_opens_its_evidence(tab: Browser, root: str) -> None:
+def test_a_cell_opens_its_evidence(tab: Browser, root: str, lively: Path) -> None:
+    verbs.load("compare")([lively])
     tab.open(f"{root}/w/0/results?lang=en")
     tab.run("document.querySelector('table.results td a').click()")
     there = tab.wait("location.hash && document.querySelector(location.hash).innerText")

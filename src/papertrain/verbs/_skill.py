@@ -20,12 +20,13 @@ def references() -> dict[str, str]:
 def recipes() -> str:
     """What the planner answers for three sizes on the usual cards, and what contests it."""
     from papertrain.core.units import show_bytes, show_number
-    from papertrain.verbs._recipes import rows
+    from papertrain.facts.load import gpu
+    from papertrain.facts.models import find_model
+    from papertrain.verbs._recipes import EXAMPLES, LENGTH, SIZES, Given, node, row
 
+    models = [Given(size=size, model=find_model(name)) for size, name in SIZES]
     lines = []
-    for r in rows():
-        if r.gpu not in CARDS:
-            continue
+    for r in (row(m, node(gpu(card), m.size)) for card in CARDS for m in models):
         memory = "unknown" if r.device_bytes is None else f"{show_bytes(r.device_bytes)} ({show_bytes(r.device_low)} to {show_bytes(r.device_high)})"  # fmt: skip
         rank = "" if r.lora_rank is None else f"{r.lora_rank}/{r.lora_alpha}"
         lines.append((r.gpu, r.size, r.cards, r.method, r.fits, f"{r.micro_batch_size}×{r.gradient_accumulation_steps}", show_number(r.learning_rate), rank,
@@ -35,8 +36,8 @@ def recipes() -> str:
         [
             "# Recipes: how parameters are derived\n",
             NOTE,
-            "Computed by the planner for supervised fine-tuning on 20,000 examples of 2,048 tokens; `papertrain explain recipes` prints",
-            "every card. Your data, cards and method give other values: run `papertrain plan`, never copy a row.\n",
+            f"Computed by the planner for LoRA fine-tuning on {EXAMPLES:,} examples at a sequence length of {LENGTH:,}; `papertrain explain recipes`",
+            "prints every card. Your data, cards and method give other values: run `papertrain plan`, never copy a row.\n",
             table(head, lines),
             "## What contests the usual values\n",
             "Pass doubts on with the value; `papertrain explain NAME --plan WORK` shows the chain of one.\n",
