@@ -143,9 +143,9 @@ class Workspace:
             return self._study_of_one()
         try:
             raw = tomllib.loads(read_text(file, limit=2**20))
-        except tomllib.TOMLDecodeError as error:
+        except (ValueError, RecursionError) as error:  # also a number of thousands of digits
             line = int(m[1]) if (m := re.search(r"line (\d+)", str(error))) else 0
-            raise PapertrainError(f"not valid TOML: {error}", code="not-toml", file=file, line=line) from None
+            raise PapertrainError(f"not valid TOML: {str(error)[:200]}", code="not-toml", file=file, line=line) from None
         return _read_study(raw, file)
 
     def _study_of_one(self) -> Study:
