@@ -57,7 +57,7 @@ def by_name() -> dict[str, tuple[str, str]]:
 
 def look_up(name: str) -> tuple[str, str, str] | None:
     """(id, the name on record, what must be said) or None. A different organisation with the same last part is a copy."""
-    for tried in _shorter(name.strip()):
+    for tried in spellings(name.strip()):
         hit = _likely(tried) or by_name().get(tried.lower()) or by_name().get(key(tried))
         if hit:
             return hit[0], hit[1], "" if tried == name.strip() else f"shape of {hit[1]}"
@@ -75,7 +75,7 @@ def _likely(name: str) -> tuple[str, str] | None:
     return None
 
 
-def _shorter(name: str) -> Iterator[str]:
+def spellings(name: str) -> Iterator[str]:
     """The name, then without what a table adds in brackets, then without what is said about its quantisation."""
     yield name
     cut = re.sub(r",[^()]*\)\s*$", ")", name)

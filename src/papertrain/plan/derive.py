@@ -6,13 +6,14 @@ experiment on the cards; `rulesets` holds the arithmetic of the two rule sets, w
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from msgspec import structs
 
 from papertrain.core.errors import PapertrainError
 from papertrain.core.training import TrainingPlan
-from papertrain.core.units import show_bytes
+from papertrain.core.units import show_bytes, show_number
 from papertrain.core.values import Decision
 from papertrain.facts.laws import law
 from papertrain.plan import steps_batch, steps_lora, steps_rate, steps_task
@@ -23,6 +24,7 @@ from papertrain.plan.memory_nearest import with_basis
 from papertrain.plan.rulesets import ADAPTERS, REINFORCED, TASKS
 from papertrain.plan.search import Draft, Placed, place, setup_of, time_of
 
+SIZED = re.compile(r"\d\s?GB", re.I)
 EXECUTION = ("micro_batch_size", "gradient_accumulation_steps", "zero_stage", "offload", "gradient_checkpointing")
 
 
@@ -89,7 +91,9 @@ def assemble(q: Question, sets: dict[str, Any], task: str, method: Decision[str]
     warmup = settle(steps_batch.warmup_steps(rules, task, total.value), sets)
     check_warmup(warmup, total)
 
-    rate = settle(steps_rate.learning_rate(rules, task, method.value, model, batch.value), sets)
+    derived_rate = steps_rate.learning_rate(rules, task, method.value, model, batch.value)
+    rate = settle(derived_rate, sets)
+    template = optional(steps_task.template(model, task), sets)
     decay = settle(steps_rate.weight_decay(rules, task, model, total.value, rate.value), sets)
     evals = settle(steps_batch.eval_steps(total.value, share.value > 0 or q.validation is not None), sets)
     saves = saved(settle(steps_batch.save_steps(total.value, evals.value), sets), evals.value)
@@ -115,9 +119,10 @@ def assemble(q: Question, sets: dict[str, Any], task: str, method: Decision[str]
         packing=packing, sequence_length=length, max_grad_norm=settle(steps_rate.max_grad_norm(method.value), sets),
         seed=settle(steps_task.seed(), sets), eval_steps=evals, save_steps=saves,
         early_stopping_patience=settle(steps_batch.patience(evals.value), sets), validation_share=share, loss=loss,
-        template=optional(steps_task.template(model, task), sets), beta=optional(steps_rate.beta(task), sets),
+        template=template, beta=optional(steps_rate.beta(task), sets),
         **adapters, memory=memory, duration=time, alternatives=alternatives(draft, fixed, placed),
-        warnings=(*warnings(q, task, placed, batch.value, total.value), *unused(sets, task, method.value)), provisional=data is None,
+        warnings=(*warnings(q, task, placed, batch.value, total.value), *unused(sets, task, method.value), *doubts(q, sets, template, length.value, derived_rate.value)),
+        provisional=data is None,
     )  # fmt: skip
 
 
@@ -221,6 +226,34 @@ def unused(sets: dict[str, Any], task: str, method: str) -> list[str]:
     ]
     if "beta" in sets and steps_rate.beta(task) is None:
         said.append(f"beta is set and not used: {task} has none")
+    return said
+
+
+def doubts(
+    q: Question, sets: dict[str, Any], template: Decision[str | None] | None, length: int, derived: float
+) -> list[str]:
+    """What was chosen, or read into a word, that a person would want to look at before anything is spent."""
+    said = []
+    if template is not None and not template.value and q.model.instruct:
+        said.append(
+            f"{q.model.name} is a chat model and its template is not known here: with a wrong one it learns a format that it never spoke; name it with --set template=NAME"
+        )
+    rate = sets.get("learning_rate")
+    if rate and derived and not derived / 10 <= rate <= derived * 10:
+        times = max(rate / derived, derived / rate)
+        said.append(
+            f"learning_rate {show_number(rate)} is {times:,.0f} times {'above' if rate > derived else 'below'} the derived {show_number(derived)}"
+        )
+    data = q.dataset
+    if data is not None and data.examples and data.lengths is not None:
+        share = data.truncated_examples / data.examples if data.truncated_examples and data.cutoff == length else 0.0
+        if share > 0.05:
+            said.append(f"{share:.0%} of the examples are longer than {length:,} tokens, and their ends are cut off")
+        elif data.cutoff != length and data.lengths.p95 > length:
+            said.append(f"more than 5 % of the examples are longer than {length:,} tokens, and their ends are cut off")
+    asked, _, card = q.compute.said.partition(":")[0].partition(" read as ")
+    if SIZED.search(card) and not SIZED.search(asked):
+        said.append(f"{asked} read as {card}: if yours has another memory, name it in full")
     return said
 
 

@@ -47,6 +47,13 @@ NEEDS = {
 }  # fmt: skip
 
 
+_PAIR = '{"prompt": "…", "chosen": "the better answer", "rejected": "the worse answer"}'
+PAIRS = {
+    **dict.fromkeys(("dpo", "orpo", "simpo", "rm"), _PAIR),
+    "kto": '{"prompt": "…", "completion": "an answer", "label": true}',
+}
+
+
 def check_format(task: str, data: DatasetProfile | None) -> None:
     """A task that the data cannot teach is refused before anything is derived."""
     wanted = NEEDS.get(task)
@@ -60,7 +67,7 @@ def check_format(task: str, data: DatasetProfile | None) -> None:
         f"{task} needs {' or '.join(sorted(wanted))} data, this file is {kind}",
         code="wrong-data",
         file=data.path,
-        ask=[f"--task {other}"],
+        ask=[f"--task {other} for this file", *([f"rows as {PAIRS[task]} for {task}"] if task in PAIRS else [])],
     )
 
 
@@ -269,11 +276,11 @@ def template(model: ModelSpec, task: str) -> Decision[str | None] | None:
     """LLaMA-Factory's own name for the model's chat format; None for a base model. No decision outside of chat tasks."""
     if task not in CHAT_TASKS or model.kind not in ("causal", "multimodal"):
         return None
-    from papertrain.facts.frameworks.load import framework
+    from papertrain.facts.frameworks.load import framework, registered
 
     factory = framework("llamafactory")
     source = Source(kind="code", ref=f"LLaMA-Factory {factory.version}, extras/constants.py ({factory.made_by})")
-    found, entry = registered(model.name, factory.more["models"])
+    found, entry = registered(model.name)
     if found:
         why = f"LLaMA-Factory's registry: {entry}"
     elif entry:
@@ -309,19 +316,6 @@ def in_tokenizer(folder: str | None) -> tuple[str, str] | None:
             if marker in text:
                 return template, marker
     return None
-
-
-def registered(name: str, repos: dict[str, str | None]) -> tuple[str | None, str]:
-    """(template, the repository that says so), by full name, else by the end of the path; ("") for none."""
-    key = _plain(name.rstrip("/").rpartition("/")[2])
-    for repo, value in repos.items():
-        if repo == name or _plain(repo.rpartition("/")[2]) == key:
-            return value, repo
-    return None, ""
-
-
-def _plain(name: str) -> str:
-    return re.sub(r"[^a-z0-9]", "", name.lower())
 
 
 def is_adapter(method: str) -> bool:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from pathlib import Path
 
 from papertrain.configs.target import Job, seen_from
 from papertrain.core.errors import PapertrainError
 from papertrain.core.gate import confirmation
+from papertrain.core.texts import say
 from papertrain.core.workspace import Data, Study, Workspace, run_id
 
 
@@ -69,6 +70,20 @@ def absent(root: Path, todo: Sequence[Job]) -> list[str]:
             if path and not (root / path).exists()
         ]
     return found
+
+
+def untold_template(todo: Sequence[Job], written: Container[str]) -> list[str]:
+    """Chat models whose files say `template: default`, since nobody knows theirs."""
+    from papertrain.configs.targets.llamafactory import template
+
+    return [
+        say(
+            "{method}: {model} is a chat model of no known template, so its files say `template: default`: name it with papertrain plan WORK --set template=NAME",
+            method=one.name, model=one.plan.model.name,
+        )
+        for one in todo
+        if one.plan.model.instruct and one.plan.template is not None and template(one) == "default" and f"{one.name}/llamafactory" in written
+    ]  # fmt: skip
 
 
 def data_files(work: Workspace, data: Data) -> dict[str, Path]:

@@ -41,7 +41,7 @@ def generate(
     from papertrain.core.redact import holds_secret
     from papertrain.core.texts import say
     from papertrain.core.workspace import Workspace
-    from papertrain.verbs._jobs import absent, jobs
+    from papertrain.verbs._jobs import absent, jobs, untold_template
 
     place = Workspace.open(work)
     root = out or place.root
@@ -93,7 +93,7 @@ def generate(
     )
     return Report(
         verb="generate",
-        warnings=tuple(absent(root, todo)), result=result, explanation=because, action=action, body=body, mode=settled,
+        warnings=(*untold_template(todo, made.written), *absent(root, todo)), result=result, explanation=because, action=action, body=body, mode=settled,
         details="\n".join(f"  {where}: {name}: {why}" for where, unsaid in made.cannot_say.items() for name, why in unsaid.items()),
         data={
             "files": [{"path": c.path, "state": c.kind, "bytes": c.size, "sha256": sha256_text(made.files[c.path])} for c in w.changes],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import msgspec
 
 from papertrain.core.values import Value
+from papertrain.facts.catalogue import key, spellings
 
 HERE = Path(__file__).parent
 
@@ -100,14 +102,55 @@ def history(name: str, key: str, *sections: str) -> tuple[str | None, str | None
 
 
 def chat_template(model: str) -> str | None:
-    """LLaMA-Factory's template of a model, by hub repository or by the end of a path. None: unknown, or a base model."""
-    return _templates().get(model.rstrip("/\\").replace("\\", "/").rpartition("/")[2].lower())
+    """LLaMA-Factory's template of a model, by hub repository, alias or family. None: unknown, or a base model."""
+    return registered(model)[0]
+
+
+@lru_cache(maxsize=512)
+def registered(model: str) -> tuple[str | None, str]:
+    """(template, the repository that says so): by full name, by the last part of the path in any of its spellings
+    (`Meta-Llama-3.1` is `Llama-3.1`), without what a copy adds (`-AWQ`, `-bnb-4bit`), else by another size of the same
+    family. A base model has an entry and no template; ("") for none at all."""
+    repos: dict[str, str | None] = framework("llamafactory").more["models"]
+    name = model.strip().rstrip("/\\").replace("\\", "/")
+    if name in repos:
+        return repos[name], name
+    known, families = _templates()
+    for spelling in spellings(name):
+        if (hit := known.get(_spelled(spelling))) is not None:
+            return hit
+    for spelling in spellings(name):
+        if (hit := families.get(_family(spelling))) is not None and hit[0] is not None:
+            return hit
+    return None, ""
+
+
+def _spelled(name: str) -> str:
+    return key(name).replace(".", "")
+
+
+_SIZE = re.compile(r"(?<![a-z0-9.])(?:\d+x)?\d+(?:\.\d+)?[bm](?![a-z0-9])")
+
+
+def _family(name: str) -> str:
+    """`Llama-3.1-70B-Instruct` → `llama3.1instruct`; a name without a size is a family of its own."""
+    return key(_SIZE.sub("", name.rpartition("/")[2].lower()))
 
 
 @lru_cache
-def _templates() -> dict[str, str]:
-    models: dict[str, str | None] = framework("llamafactory").more["models"]
-    return {repo.rpartition("/")[2].lower(): template for repo, template in models.items() if template}
+def _templates() -> tuple[dict[str, tuple[str | None, str]], dict[str, tuple[str | None, str]]]:
+    """By the last part of a name, and by the family, where all its sizes agree."""
+    known: dict[str, tuple[str | None, str]] = {}
+    families: dict[str, tuple[str | None, str]] = {}
+    repos: dict[str, str | None] = framework("llamafactory").more["models"]
+    for repo, template in repos.items():
+        known.setdefault(_spelled(repo), (template, repo))
+        family = _family(repo)
+        if family != key(repo):
+            earlier = families.setdefault(family, (template, repo))
+            if earlier[0] != template:
+                families[family] = (None, repo)
+    return known, families
 
 
 class Rename(Value, frozen=True, kw_only=True):
