@@ -16,7 +16,7 @@ from papertrain.core.values import Value, plain
 from papertrain.core.workspace import Workspace
 from papertrain.report.table import Sheet, sheet
 from papertrain.results import board as boards
-from papertrain.results import cells, checks, names, overall, pairs, roles
+from papertrain.results import cells, checks, names, overall, pairs, roles, sanity
 from papertrain.results.board import Board
 from papertrain.results.collect import Collection, Placed, collect
 from papertrain.results.records import Issue
@@ -212,7 +212,14 @@ def _compared(
             )
     board = msgspec.structs.replace(board, systems=_ordered(board.systems, order, asked))
     board = _with_columns(board, datasets)
-    issues = [*board.issues, *checks.between_rows(board)]
+    read = [e for head in board.heads for s in board.systems for e in board.runs(s, head).values()]
+    outputs = {id(e.items): e.items for e in read if e.items is not None}
+    issues = [
+        *board.issues,
+        *sanity.of_items(outputs.values()),
+        *sanity.of_scores(e.score for e in read if e.score is not None),
+    ]
+    issues += checks.between_rows(board)
     table, evidence = _table(board, asked, root)
     tests = _tests(board, asked)
     more = overall.over_datasets(board, alpha=asked.alpha)

@@ -75,6 +75,8 @@ def compare(
             code="missing-path",
             command="papertrain compare WORK",
         )
+    if ours is not None and ours == baseline:
+        raise PapertrainError(f"--ours and --baseline are both {ours}: nothing to compare", code="contradiction")
     if seed < 0:
         raise PapertrainError(f"--seed {seed}: a whole number from 0 on is expected", code="bad-value")
     if not 0 < alpha < 1:

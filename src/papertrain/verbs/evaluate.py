@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from papertrain.core.results import Metric
     from papertrain.core.workspace import Workspace
     from papertrain.results.board import Entry
+    from papertrain.results.collect import Collection
 
 
 def evaluate(
@@ -93,7 +94,7 @@ def _files(
     from papertrain.results.collect import collect
     from papertrain.verbs._results import evidence_of
 
-    found = collect([("", p) for p in targets], columns=columns)
+    found = _doubted(collect([("", p) for p in targets], columns=columns))
     given = roles.parse(columns)
     wanted = _split(metrics)
     entries = board.measured_entries(found.items, wanted, given.get("positive", ""), everything=not wanted)
@@ -134,6 +135,16 @@ def _files(
     details = "\n".join(f"  {m.metric}: {m.definition}\n    {m.signature}" for m in rows)
     return Report(verb="evaluate", result=result, explanation=says, action=action, data=data, body=body, details=details, mode=mode,
                   warnings=tuple(i.says for i in found.issues if i.level == "warning")[:8])  # fmt: skip
+
+
+def _doubted(found: Collection) -> Collection:
+    """With what cannot be right about the outputs themselves among the issues."""
+    import msgspec
+
+    from papertrain.results import sanity
+
+    doubts = [*sanity.of_items(found.items), *sanity.of_scores(found.scores)]
+    return msgspec.structs.replace(found, issues=[*found.issues, *doubts])
 
 
 def _metric(e: Entry, how: dict[str, Any], evidence: str) -> Metric:
@@ -246,7 +257,7 @@ def _workspace(
 
     given = roles.parse(columns)
     study, grid = work.study, work.grid()
-    found = collect_grid(work, grid, given)
+    found = _doubted(collect_grid(work, grid, given))
     wanted = _split(metrics)
     entries = board.measured_entries(found.items, wanted, given.get("positive", ""), everything=not wanted)
     entries += [e for e in board.reported_entries(found.scores) if e.value is not None]
