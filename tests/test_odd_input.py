@@ -230,6 +230,14 @@ def test_an_option_out_of_range_is_refused(options: tuple[str, ...]) -> None:
     assert asked(*PLAN, *options).code == 2
 
 
+@pytest.mark.parametrize(
+    "options",
+    [("--optimizer", "foo"), ("--gradient-accumulation-steps", "0"), ("--seq-len", "9" * 25), ("--lora-rank", "0")],
+)
+def test_an_estimate_of_nonsense_is_refused(options: tuple[str, ...]) -> None:
+    assert asked("estimate", "7B", "--gpu", "4090", *options).code == 2
+
+
 def test_what_is_fixed_in_vain_is_said() -> None:
     assert "lora_rank is set and not used" in asked(*PLAN, "--method", "full", "--set", "lora_rank=8").out
 

@@ -27,6 +27,12 @@ _FOREACH = ("adamw", "adam", "lion", "sgd_momentum", "muon", "adam_mini")
 _PAGED = {"paged_adamw_8bit": 2.016, "paged_adamw": 8.0, "paged_lion_8bit": 1.008}
 
 
+def is_optimizer(words: str) -> bool:
+    """Whether the words name an optimizer at all; one that they do not name would be taken for AdamW."""
+    known = ("adam", "lion", "muon", "mini", "sgd", "adafactor", "8bit", "4bit", "bnb")
+    return any(k in words.lower() for k in known) or words.lower().replace("-", "_") in {*_BY_DTYPE, *_FIXED}
+
+
 def optimizer_name(words: str | None, default: str = "adamw") -> str:
     """`adamw_torch_fused`, `paged_adamw_32bit`, `adamw_8bit (bitsandbytes)` → the project's word."""
     if words is None:

@@ -11,6 +11,7 @@ from papertrain.core.report import Report
 
 LIMIT = 2**29
 """Bytes of a cases file."""
+MOST = 10**9
 
 
 def estimate(
@@ -50,7 +51,9 @@ def estimate(
         papertrain estimate Qwen/Qwen2.5-7B --gpu "4x A100-80GB" --method full --sharding zero3
         papertrain estimate --cases runs.jsonl --json
     """
-    from papertrain.core.errors import PapertrainError
+    from papertrain.core.errors import PapertrainError, nearest
+    from papertrain.plan.derive_question import OPTIMIZERS
+    from papertrain.plan.memory_state import is_optimizer
 
     if cases is not None:
         return _many(cases)
@@ -61,9 +64,15 @@ def estimate(
             ask=["MODEL", "--cases"],
             command='papertrain estimate meta-llama/Llama-3.1-8B --gpu "1x RTX4090" --method qlora',
         )
-    for name, value in (("--seq-len", seq_len), ("--micro-batch-size", micro_batch_size), ("--lora-rank", lora_rank)):
+    sizes = (("--seq-len", seq_len), ("--micro-batch-size", micro_batch_size), ("--lora-rank", lora_rank), ("--gradient-accumulation-steps", gradient_accumulation_steps))  # fmt: skip
+    for name, value in sizes:
         if value < 1:
             raise PapertrainError(f"{name} {value}: must be 1 or more", code="bad-size")
+        if value > MOST:
+            raise PapertrainError(f"{name} {value}: more than {MOST:,} is no training", code="bad-size")
+    if not is_optimizer(optimizer):
+        raise PapertrainError(f"--optimizer {optimizer}: no optimizer of that name", code="unknown-name", nearest=nearest(optimizer, OPTIMIZERS),
+                              ask=[", ".join(OPTIMIZERS)])  # fmt: skip
     if method == "full" and quantization not in (None, "none"):
         raise PapertrainError(
             f"a base quantised to {quantization} cannot be trained in full",
