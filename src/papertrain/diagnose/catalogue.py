@@ -12,6 +12,7 @@ GENERIC = (
     "exitcode", "exit code", "CANCELLED", "slurmstepd: error", "Killed", "Signal 9", "terminate called", "': nan", "\": NaN", ": nan", "=nan", "'nan'",
     "'loss': 0.0,", "'loss': '0'", "\"loss\": 0.0,", "DUE TO TIME LIMIT", "错误", "失败", "During handling of the above", "train_runtime",
     "ERROR", "panic", "[F ", "Floating point exception", "Bus error", "timed out", "Timeout", "Caught signal", "returned non-zero exit",
+    "错误", "中止", "失败", "终止", "崩溃", "退出", "杀死", "杀掉", "段错误", "核心已转储", "已放弃",
 )  # fmt: skip
 """What speaks of a failure whatever its class: kept in the pass, so that an unknown one can still be shown."""
 

@@ -20,13 +20,18 @@ LEAST, ALSO = 0.15, 0.1
 
 
 class Answer(Value, frozen=True, kw_only=True):
-    """What the rules say. `failed` is the reason to believe that something went wrong, '' for a healthy log."""
+    """What the rules say. `failed` is the reason to believe that something went wrong, '' for a healthy log.
+
+    unjudged: why nothing can be said at all. stops: that the log ends long before the run's last step, without an end.
+    """
 
     matches: tuple[Match, ...]
     benign: tuple[Match, ...]
     failed: str
     suspicious: tuple[LogLine, ...]
     healthy: str
+    unjudged: str = ""
+    stops: str = ""
 
 
 def decide(case: Case) -> Answer:
@@ -43,7 +48,52 @@ def decide(case: Case) -> Answer:
         failed=failed,
         suspicious=tuple(suspicious(case)) if failed and not bad else (),
         healthy="" if failed or bad else healthy(case),
+        unjudged="" if failed or bad or benign else unjudged(case),
+        stops="" if failed or bad else stops(case),
     )
+
+
+_BAR = re.compile(r"\b(\d+)/(\d+) \[[\d:]+<[\d:?]+")
+
+
+_TRAINING = re.compile(
+    r"(?i)loss|\blr\b|learning|norm|reward|accuracy|\bacc\b|\bf1\b|perplexity|\bstep|epoch|train|eval"
+)
+
+
+def unjudged(case: Case) -> str:
+    """Why a text says nothing about a run: no numbers of training, no progress, no error."""
+    if bars(case) or any(_TRAINING.search(k) for r in case.rows[:500] for k in r.values):
+        return ""
+    if any(log.lines for log in case.logs):
+        return "no training step, no progress and no error in it"
+    return "it is empty"
+
+
+def bars(case: Case) -> list[tuple[str, int, int, int]]:
+    """(file, line, at, of) of the progress bars."""
+    return [
+        (log.name, line.no, int(m[1]), int(m[2]))
+        for log in case.logs
+        for line in log.lines
+        if "/" in line.text and "<" in line.text and (m := _BAR.search(line.text)) and len(m[2]) < 12
+    ]
+
+
+def stops(case: Case) -> str:
+    """Where the log ends in the middle of the run: the run goes on, hangs, or was ended from outside."""
+    if any("train_runtime" in r.values for r in case.rows):
+        return ""
+    told = [
+        (r.file, r.line, int(at), int(of))
+        for r in case.rows
+        if (at := r.get("step")) and (of := r.get("total_steps")) and math.isfinite(at) and math.isfinite(of)
+    ]
+    long = [b for b in (*bars(case), *told) if b[3] >= 20]
+    if not long:
+        return ""
+    file, line, at, of = long[-1]
+    return f"the log ends at step {at:,} of {of:,} ({file}:{line}) without an end" if at < 0.98 * of else ""
 
 
 def placed(m: Match, case: Case) -> Match:
@@ -140,7 +190,8 @@ def shared_out(found: list[Match]) -> list[Match]:
 _EXIT = re.compile(r"(?:exit ?code|exitcode|returned non-zero exit status|exit status)\s*[:=]?\s*\(?(-?\d+)", re.I)
 _FATAL = re.compile(
     r"^(?:E\s+)?(?:[\w.]+\.)?[A-Z]\w*(?:Error|Exception)(?:$|[:(])|Segmentation fault|core dumped|^Aborted|^Killed$|terminate called|\bFATAL\b|slurmstepd: error|"
-    r"Bus error|Floating point exception|CANCELLED AT|DUE TO TIME LIMIT|Caught signal|panic:"
+    r"Bus error|Floating point exception|CANCELLED AT|DUE TO TIME LIMIT|Caught signal|panic:|"
+    r"(?:训练|进程|任务|作业|程序)(?:被|已|异常|意外|提前)*(?:中止|失败|终止|崩溃|退出|杀死|杀掉)|段错误|核心已转储|已杀死|已放弃|错误[:：]"
 )  # fmt: skip
 
 

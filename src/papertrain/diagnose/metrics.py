@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
+from papertrain.core.chinese import english
 from papertrain.core.findings import LogLine, Signal
 from papertrain.diagnose.clean import quote
 from papertrain.diagnose.log import LogFile
@@ -21,7 +22,7 @@ _SPACED = re.compile(rf"\b(step|iter|loss|norm|lr|grad_norm|epoch|train loss|val
 _ITERATION = re.compile(r"iteration\s+(\d+)/\s*(\d+)")
 _TQDM = re.compile(r"\b(\d+)/(\d+) \[")
 _STEP_OF = re.compile(r"\b(?:step|iter)[ :=]\s*(\d+)(?:/(\d+))?", re.I)
-_WORDS = re.compile(r"loss|grad[_ ]norm|reward|skipped=|\btrl:|\btel:|learning_rate|perplexity", re.I)
+_WORDS = re.compile(r"loss|grad[_ ]norm|reward|skipped=|\btrl:|\btel:|learning_rate|perplexity|损失", re.I)
 
 NAMES = {
     "lm loss": "loss", "train/loss": "loss", "training_loss": "loss", "tr_loss": "loss", "train loss": "loss", "trl": "loss",
@@ -75,7 +76,7 @@ def _rows(log: LogFile) -> Iterator[Row]:
         elif not _WORDS.search(text):
             continue
         else:
-            values = parse(text)
+            values = parse(english(text))
         if values:
             step = values.get("step")
             if step is None and (m := _TQDM.search(text)) and "{" in text:

@@ -59,7 +59,16 @@ def look_at(paths: Sequence[Path], config: Sequence[Path], plan: Path | None, en
         )
     case.data = data_of(work, run, case)
     case.derived = lambda knob: derived(work, method, knob) if work else None
-    return Look(case, decide(case), work, run, method)
+    answer = decide(case)
+    if not answer.matches and not answer.failed:
+        # Where the log names no failure, the monitor's word on its curves is the answer.
+        from msgspec.structs import replace
+
+        from papertrain.verbs._watched import by_monitor
+
+        if told := by_monitor(targets):
+            answer = replace(answer, matches=told, benign=(), healthy="", unjudged="", stops="")
+    return Look(case, answer, work, run, method)
 
 
 def workspace_of(paths: Sequence[Path]) -> tuple[Workspace | None, str]:
@@ -122,10 +131,10 @@ def curves(paths: Sequence[Path]) -> tuple[list[Signal], list[Path]]:
             texts.append(path)
             continue
         files = [path] if path.is_file() else [p for p in walk(path) if is_curve(p)]
-        for file in files:
-            if is_curve(file):
-                found += _signals(file)
-        if not (path.is_file() and is_curve(path)):
+        mine = [x for file in files if is_curve(file) for x in _signals(file)]
+        found += mine
+        if not (path.is_file() and is_curve(path)) or (path.suffix == ".csv" and not mine):
+            # A table without a curve is read as text: the reader says that it is binary, or empty.
             texts.append(path)
     if found:
         from papertrain.diagnose.sources import logs_in

@@ -59,7 +59,21 @@ def diagnose(
     data: dict[str, Any] = {"diagnoses": [as_json(d) for d in found], "unexplained": ""}
     if seen.answer.failed:
         return unexplained(seen, data, decided)
-    return no_failure(seen, found, data, decided)
+    if seen.answer.unjudged:
+        return unjudged(seen, data, decided)
+    return no_failure(seen, found, data, decided, paths)
+
+
+def unjudged(seen: Look, data: dict[str, Any], mode: Mode) -> Report:
+    """No log, or one that says nothing: neither a failure nor its absence."""
+    names = ", ".join(Path(log.name).name for log in seen.case.logs[:3]) or say("the input")
+    why = say("nothing here can be judged: {why}", why=seen.answer.unjudged)
+    step = say(
+        "give what the program printed, standard error included: command > train.log 2>&1; {names} is no such log",
+        names=names,
+    )
+    data["unexplained"] = f"{why}. {step}"
+    return Report(verb="diagnose", mode=mode, result=why, explanation=step, action=None, data=data, level="error")
 
 
 def remember(seen: Look, found: Sequence[Diagnosis]) -> None:
@@ -165,9 +179,25 @@ def unexplained(seen: Look, data: dict[str, Any], mode: Mode) -> Report:
                   unavailable=missing(seen))  # fmt: skip
 
 
-def no_failure(seen: Look, found: Sequence[Diagnosis], data: dict[str, Any], mode: Mode) -> Report:
+def no_failure(
+    seen: Look, found: Sequence[Diagnosis], data: dict[str, Any], mode: Mode, paths: Sequence[Path]
+) -> Report:
     from papertrain.diagnose.answer import body
 
+    if seen.answer.stops:
+        data["stops"] = seen.answer.stops
+        where = [p for p in paths if str(p) != "-"]
+        return Report(
+            verb="diagnose",
+            mode=mode,
+            result=say("no failure found, but {stops}", stops=seen.answer.stops),
+            explanation=say(
+                "the run goes on, hangs, or was ended from outside; so far {because}", because=seen.answer.healthy
+            ),
+            action=f"papertrain watch {quoted(where[0])}" if where else None,
+            body=body(found),
+            data=data | {"healthy": seen.answer.healthy},
+        )
     if found:
         because = say("{title}: {cause}", title=found[0].title, cause=found[0].cause)
     else:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
+from papertrain.core.commands import quoted
 from papertrain.core.params import Arg, ModeArg
 from papertrain.core.report import Report
 from papertrain.core.texts import say
@@ -367,18 +368,18 @@ def _last_good(run: History, since: int | None) -> str:
 
 
 def _action(e: Examination, path: Path | None, work: Path | None) -> str | None:
+    """One command: the diagnosis where it has a name for what is wrong, else the view that goes on."""
+    from papertrain.verbs._watched import named
+
     target = next((Path(f) for f in e.files), path)
     if path is not None and path.is_dir() and target is not None:
         target = target.parent if target.is_file() else target
-    if e.level in ("critical", "warning"):
-        plan = ""
-        return f"papertrain diagnose {target}{plan}"
-    if e.level == "unknown":
-        return (
-            f"papertrain diagnose {target}"
-            if e.steps == 0 and e.task == "train" and not e.last_step
-            else f"papertrain watch {target} --live"
-        )
-    if not e.ended:
-        return f"papertrain watch {target} --live"
-    return f"papertrain next {work}" if work is not None else None
+    if target is None or str(target) in ("-", "<stdin>"):
+        return None
+    if any(named(s) for s in e.signals):
+        return f"papertrain diagnose {quoted(target)}"
+    if e.level == "unknown" and e.steps == 0 and e.task == "train" and not e.last_step:
+        return f"papertrain diagnose {quoted(target)}"
+    if e.level != "normal" or not e.ended:
+        return f"papertrain watch {quoted(target)} --live"
+    return f"papertrain next {quoted(work)}" if work is not None else None

@@ -15,6 +15,7 @@ from papertrain.diagnose.trace import Exc
 SIGNATURES = (
     "CUDA out of memory", "OutOfMemoryError ~ OutOfMemoryError", "HIP out of memory", "CUDA error: out of memory", "XPU out of memory", "MPS backend out of memory",
     "cudaErrorMemoryAllocation", "CUDA_ERROR_OUT_OF_MEMORY", "Tried to allocate ~ out of memory",
+    "显存不足", "显存溢出", "显存耗尽", "内存不足 ~ (?:CUDA|GPU|显卡).*内存不足",
 )  # fmt: skip
 PHASE_WORDS = (
     "Running Evaluation",
@@ -228,7 +229,7 @@ def weights(case: Case, oom: Oom) -> dict[str, float]:
             "load": "oom-model-states",
         },
     )
-    if "Tried to allocate" not in oom.line.text and "out of memory" not in oom.line.text.lower():
+    if not re.search("Tried to allocate|out of memory|显存|内存不足", oom.line.text, re.I):
         return {}
     out = dict.fromkeys(
         (

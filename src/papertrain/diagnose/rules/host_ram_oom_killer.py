@@ -39,6 +39,9 @@ def judge(case: Case) -> Match | None:
         "Cannot allocate memory",
         "std::bad_alloc",
         "CUDA error: out of memory ~ cudaHostAlloc|pin_memory",
+        "内存不足 ~ ^(?!.*(?:显存|CUDA|GPU|显卡)).*内存不足",
+        "内存耗尽",
+        "无法分配内存",
     )
     nine = case.find(
         "exitcode: -9",
@@ -53,6 +56,9 @@ def judge(case: Case) -> Match | None:
         "died with <Signals.SIGKILL",
         'Killed ~ (?:^|[:\\d] )Killed\\s*(?:$|python|")',
         "已杀死",
+        "被杀死",
+        "被杀掉",
+        "被系统杀",
     )
     if not kernel and not nine:
         return None
@@ -103,6 +109,12 @@ RULE = cause(
         "died with <Signals.SIGKILL",
         "Killed",
         "已杀死",
+        "被杀死",
+        "被杀掉",
+        "被系统杀",
+        "内存不足",
+        "内存耗尽",
+        "无法分配内存",
         "is killed by signal: Killed",
         "scancel",
         "CANCELLED by",

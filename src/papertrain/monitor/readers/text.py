@@ -9,6 +9,7 @@ import re
 from math import nan
 from pathlib import Path
 
+from papertrain.core.chinese import english
 from papertrain.monitor.reader import LineParser, Reader
 from papertrain.monitor.readers._hf import overflow
 from papertrain.monitor.readers._text import NUMBER, head_lines, number
@@ -52,7 +53,7 @@ def pairs_of(line: str) -> list[tuple[str, float]]:
 
 def sniff(head: bytes, path: Path) -> float:
     hits = 0
-    for line in head_lines(head):
+    for line in map(english, head_lines(head)):
         if len(line) < 2000 and WORTH.search(line) and (STEP.search(line) or EPOCH.search(line)):
             hits += any(WORTH.search(k) for k, _ in pairs_of(COLOUR.sub("", line)))
             if hits >= 12:
@@ -68,6 +69,7 @@ def start(table: Table) -> LineParser:
         nonlocal step, epoch, per_epoch
         if len(line) > 4000:
             return
+        line = english(line)
         if "OVERFLOW" in line and overflow(table, line, n, step):
             return
         worth = WORTH.search(line)

@@ -1,0 +1,66 @@
+"""What the monitor calls critical, told by `diagnose` in its own words: the two never contradict each other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from papertrain.core.errors import PapertrainError
+from papertrain.core.findings import LogLine
+
+if TYPE_CHECKING:
+    from papertrain.diagnose.rule import Match
+    from papertrain.monitor.verdict import SignalState
+
+CURVES = frozenset(("train_loss", "eval_loss", "learning_rate", "grad_norm", "gpu_utilization", "throughput"))
+SURE = {"critical": 0.5, "warning": 0.35}
+
+
+def named(state: SignalState) -> bool:
+    """Whether `diagnose` has a name for the state: only then is it sent there."""
+    from papertrain.diagnose.catalogue import causes
+
+    return state.cls in causes() and (state.level == "critical" or (state.level == "warning" and state.name in CURVES))
+
+
+def by_monitor(paths: Sequence[Path]) -> tuple[Match, ...]:
+    """The classes that the monitor's rules lead to, best first; nothing for standard input and for what is no curve."""
+    from papertrain.diagnose.catalogue import causes
+    from papertrain.monitor.run import examine
+
+    found: dict[str, Match] = {}
+    for path in paths:
+        if str(path) == "-" or not Path(path).exists():
+            continue
+        try:
+            states = [s for e in examine([Path(path)]) for s in e.signals if named(s)]
+        except PapertrainError:
+            continue
+        for s in sorted(states, key=lambda s: s.level != "critical"):
+            if s.cls not in found:
+                found[s.cls] = _match(causes()[s.cls], s, path)
+    return tuple(sorted(found.values(), key=lambda m: -m.confidence))[:3]
+
+
+def _match(rule: object, state: SignalState, path: Path) -> Match:
+    from papertrain.diagnose.rule import Cause, Match
+
+    assert isinstance(rule, Cause)
+    lines = [
+        LogLine(file=x.file or str(path), line=x.line, text=f"{x.name} = {x.value:g} at step {x.step}")
+        for x in state.seen[:3]
+    ]
+    idle = state.name == "gpu_utilization" and rule.name == "throughput-straggler-gpu"
+    title = f"The GPU is underused: {state.says}" if idle else ""
+    return Match(
+        rule=rule,
+        confidence=SURE[state.level],
+        evidence=tuple(lines) or (LogLine(file=str(path), line=0, text=state.says),),
+        title=title,
+        cause="The cards wait for something else than computing: the data loader, the host, or a batch that is too small."
+        if idle
+        else f"{rule.why} The monitor says: {state.says}.",
+        next_check="py-spy dump --pid $(pgrep -of train)" if idle else "",
+        remedies=() if idle else None,
+    )
