@@ -129,8 +129,10 @@ def test_cells(cell: object, value: float | None) -> None:
 
 def test_percent_and_fraction_are_told_apart_by_column_and_never_by_cell(tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
-    path.write_text("model,accuracy\na,0.9\nb,45.1\n")
+    path.write_text("model,accuracy\na,0.9\nb,4.2\nc,45.1\n")
     assert {s.scale for s in read_file(path, {}).scores} == {"percent"}
+    path.write_text("model,accuracy\na,0.9\nb,45.1\n")
+    assert {s.scale for s in read_file(path, {}).scores} == {"mixed"}
 
 
 def test_cells_with_plus_minus_and_counts(tmp_path: Path) -> None:

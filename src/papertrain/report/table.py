@@ -42,7 +42,7 @@ def number(value: float, c: Column, *, sign: bool = False) -> str:
 
 
 def heading(c: Column, pretty: str) -> str:
-    unit = " (%)" if c.points else ""
+    unit = " (%)" if c.points else " (mixed units)" if c.unit == "mixed" else ""
     return pretty + unit
 
 

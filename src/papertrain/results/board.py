@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -56,6 +57,18 @@ class Board(Value, frozen=True, kw_only=True):
 
     def runs(self, system: str, head: Head) -> dict[str, Entry]:
         return self.entries.get((system, head), {})
+
+
+def content(e: Entry) -> str:
+    """What a run left behind, as a digest: two trainings may well share a score, but not every single answer."""
+    i = e.items
+    if i is None:
+        return f"{e.score.sha256} {e.score.pointer} {e.value!r}" if e.score is not None else repr(e.value)
+    columns = [
+        c for c in (i.prediction, i.score, *(i.probabilities or {}).values(), *i.scored.values()) if c is not None
+    ]
+    rows = sorted(zip(i.ids, *([classify.text(x) for x in c] for c in columns)))
+    return hashlib.sha256(repr(rows).encode("utf-8", "replace")).hexdigest()
 
 
 def natural(text: str) -> tuple[object, ...]:
@@ -160,7 +173,10 @@ def build(collection: Collection, *, wanted: Sequence[str] = (), positive: str =
     gaps: dict[tuple[str, Head], str] = {}
     for (system, head), found in entries.items():
         real = [e for e in found if e.value is not None]
-        if real:
+        if head.scale == "mixed" and names.mixed([e.value for e in real if e.value is not None]):
+            shown = ", ".join(f"{e.value:g}" for e in real[:4])
+            gaps[system, head] = f"its runs are mixed fractions and percentages ({shown})"
+        elif real:
             merged[system, head] = _by_seed(system, head, real, issues)
         else:
             gaps[system, head] = found[0].reason or "no value"
@@ -169,6 +185,9 @@ def build(collection: Collection, *, wanted: Sequence[str] = (), positive: str =
         said = {e.higher_is_better for (_, h), es in entries.items() if h == head for e in es} - {None}
         given = (directions or {}).get(head.metric, (directions or {}).get(names.key(head.metric)))
         ways[head] = given if given is not None else next(iter(said)) if len(said) == 1 else None
+        if head.scale == "mixed":
+            ways[head] = None
+            continue
         if ways[head] is None:
             says = f"{head.metric}: it is not known whether higher or lower is better, so nothing is ranked; say it with --columns lower={head.metric} or higher={head.metric}"
             issues.append(Issue(says=says, code="unknown-direction", column=head.metric))
@@ -317,7 +336,7 @@ def _columns(entries: list[Entry], issues: list[Issue]) -> tuple[list[Head], dic
         if e.value is not None:
             scales[e.dataset, e.metric][e.scale] += 1
     for (dataset, metric), found in scales.items():
-        real = [s for s in found if s != "unknown"]
+        real = [s for s in found if s not in ("unknown", "mixed")]
         if len(real) > 1:
             issues.append(Issue(says=f"{metric} on {dataset or 'the test set'}: {' and '.join(sorted(real))} are mixed; they stay in columns of their own, and nothing is rescaled",
                                 code="mixed-scales", column=metric))  # fmt: skip
@@ -350,12 +369,13 @@ def _by_seed(system: str, head: Head, found: list[Entry], issues: list[Issue]) -
             continue
         files = {e.score.file if e.score else e.items.file if e.items else "" for e in same}
         values = [e.value for e in same if e.value is not None]
+        contents = {content(e) for e in same}
         where = f"{system} {head.metric} on {head.dataset or 'the test set'}"
         episodes = all(e.score is not None and "episode" in e.score.settings for e in same)
-        if len(set(values)) == 1 and len(files) > 1:
+        if len(contents) == 1 and len(files) > 1:
             issues.append(
                 Issue(
-                    says=f"{where}: the same value in {len(files)} files; counted once",
+                    says=f"{where}: the same outcomes in {len(files)} files; counted once",
                     file=sorted(files)[0],
                     code="duplicate-value",
                     system=system,

@@ -107,4 +107,5 @@ def column_of(board: Board, head: Head, cells: list[Cell]) -> Column:
     c = Column(
         dataset=head.dataset, metric=head.metric, higher_is_better=board.directions[head] is not False, unit=head.scale
     )
-    return msgspec.structs.replace(c, decimals=decimals(cells, c))
+    shown = max(decimals(cells, c), 3) if head.scale == "mixed" else decimals(cells, c)
+    return msgspec.structs.replace(c, decimals=shown)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from papertrain.results import names
-from papertrain.results.board import Board, Entry, Head
+from papertrain.results.board import Board, Entry, Head, content
 from papertrain.results.records import Issue, Score
 from papertrain.results.stats.proportion import integer_count, stderr
 
@@ -43,7 +43,8 @@ def between_rows(board: Board) -> list[Issue]:
             for e in runs.values():
                 out += _entry(e, where)
             same = [e.value for e in runs.values()]
-            if len(same) > 1 and len(set(same)) == 1:
+            alike = len({content(e) for e in runs.values()}) == 1 or not any(e.items for e in runs.values())
+            if len(same) > 1 and len(set(same)) == 1 and alike:
                 says = f"{where}, {system}: {len(same)} seeds gave the same value {same[0]:g} to the last digit: did the seed reach the training?"
                 out.append(Issue(says=says, code="identical-seeds", system=system))
             if any(e.score is not None and e.score.typed for e in runs.values()):

@@ -83,6 +83,17 @@ def scale(metric: str, values: list[float], hint: Scale = "unknown") -> Scale:
     return "fraction" if top <= 1 else "percent" if top <= 100 else "number"
 
 
+JUMP = 10
+"""A fraction written as a percentage is a hundred times larger. Where a column leaps by less, it is one scale."""
+
+
+def mixed(values: list[float]) -> bool:
+    """Whether some numbers look like fractions and the others like percentages, with nothing in between."""
+    low = [abs(v) for v in values if 0 < abs(v) <= 1]
+    high = [abs(v) for v in values if abs(v) > 1]
+    return bool(low and high) and min(high) / max(low) > JUMP
+
+
 def bounded(metric: str) -> bool:
     """Cannot exceed 1, or 100 in percent."""
     k = key(metric)

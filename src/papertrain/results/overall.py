@@ -16,7 +16,7 @@ MINIMUM = 5
 
 def complete(board: Board, metric: str) -> tuple[list[Head], list[str], np.ndarray[Any, Any]]:
     """Data sets × systems of one metric, only where every system has a value."""
-    heads = [h for h in board.heads if h.metric == metric]
+    heads = [h for h in board.heads if h.metric == metric and h.scale != "mixed"]
     systems = [s for s in board.systems if any(board.runs(s, h) for h in heads)]
     keep = [h for h in heads if all(board.runs(s, h) for s in systems)]
     values = [
@@ -30,7 +30,7 @@ def over_datasets(board: Board, *, alpha: float = 0.05) -> list[dict[str, Any]]:
     """One statement per metric that is known on at least five data sets for at least two systems."""
     out = []
     for metric in dict.fromkeys(h.metric for h in board.heads):
-        heads = [h for h in board.heads if h.metric == metric]
+        heads = [h for h in board.heads if h.metric == metric and h.scale != "mixed"]
         if len({h.dataset for h in heads}) < MINIMUM:
             continue
         keep, systems, x = complete(board, metric)

@@ -93,6 +93,15 @@ def compare_pair(board: Board, column: int, a: str, b: str, how: Comparison) -> 
     """The primary test of a pair in a column, and secondary ones (per seed)."""
     head = board.heads[column]
     left, right = board.runs(a, head), board.runs(b, head)
+    if head.scale == "mixed":
+        return [
+            refused(
+                column,
+                a,
+                b,
+                "fractions and percentages are mixed in this column: say which with --columns unit=percent or unit=fraction",
+            )
+        ]
     if not left or not right:
         name = a if not left else b
         return [refused(column, a, b, f"{name} has no value here: {board.gaps.get((name, head), 'no file holds it')}")]

@@ -8,7 +8,7 @@ from typing import Any, Literal
 from papertrain.core.values import Record
 from papertrain.results.source import Source
 
-Scale = Literal["fraction", "percent", "number", "unknown"]
+Scale = Literal["fraction", "percent", "number", "mixed", "unknown"]
 
 
 class Issue(Record, frozen=True, kw_only=True):

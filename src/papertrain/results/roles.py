@@ -33,8 +33,9 @@ ROLES: dict[str, tuple[str, ...]] = {
     "split": ("split",),
     "source": ("source", "provenance"),
 }  # fmt: skip
-OPTIONS = ("lower", "higher", "positive", "scale")
-"""Not columns: `--columns lower=latency` says a direction, `positive=spam` the positive class."""
+OPTIONS = ("lower", "higher", "positive", "unit")
+"""Not columns: `--columns lower=latency` says a direction, `positive=spam` the positive class, `unit=percent` the unit."""
+UNITS = ("fraction", "percent", "number")
 
 
 def parse(columns: Iterable[str]) -> dict[str, str]:
@@ -54,6 +55,12 @@ def parse(columns: Iterable[str]) -> dict[str, str]:
                 code="bad-columns",
                 nearest=nearest(role, [*ROLES, *OPTIONS]),
                 ask=[f"roles: {', '.join(ROLES)}"],
+            )
+        if role == "unit" and name not in UNITS:
+            raise PapertrainError(
+                f"--columns: no unit {name!r} (there are {', '.join(UNITS)})",
+                code="bad-columns",
+                nearest=nearest(name, UNITS),
             )
         out[role] = f"{out[role]}+{name}" if role in out and role in OPTIONS else name
     return out

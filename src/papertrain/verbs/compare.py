@@ -25,7 +25,8 @@ def compare(
     baseline: Annotated[str | None, Arg("the method to beat", "NAME")] = None,
     metrics: Annotated[Sequence[str], Arg("only these scores", "NAME")] = (),
     columns: Annotated[
-        Sequence[str], Arg("which column is what: method=NAME,value=NAME,label=NAME,lower=METRIC", "ROLE=NAME")
+        Sequence[str],
+        Arg("which column is what: method=NAME,value=NAME,label=NAME,lower=METRIC,unit=percent", "ROLE=NAME"),
     ] = (),
     map: Annotated[Sequence[str], Arg("how paths are read, as in {method}/{dataset}/seed_{seed}/*", "PATTERN")] = (),
     missing: Annotated[bool, Arg("list the cells still to run, with the command of each")] = False,

@@ -4,10 +4,11 @@ method, a column per data set). Cells such as `83.3 ± 0.9`, `82.00 (7/8)`, `**8
 from __future__ import annotations
 
 import re
+from typing import cast
 
 from papertrain.core.errors import PapertrainError
 from papertrain.results import roles
-from papertrain.results.names import higher_is_better, is_metric, scale
+from papertrain.results.names import PERCENT_BY_NATURE, higher_is_better, is_metric, key, mixed, scale
 from papertrain.results.records import Issue, Reader, Reading, Scale, Score
 from papertrain.results.source import Row, Source, number
 
@@ -71,8 +72,40 @@ def read(source: Source) -> Reading:
     return _wide(source, names, r)
 
 
-def _scaled(metric: str, values: list[float | None]) -> Scale:
-    return scale(metric, [v for v in values if v is not None])
+def _scales(metric: str, cells: list[tuple[str, float | None]], given: dict[str, str]) -> dict[str, Scale]:
+    """The unit of a metric per data set: one for the whole column, unless it leaps from fractions to percentages."""
+    values = [v for _, v in cells if v is not None]
+    whole = scale(metric, values)
+    datasets = list(dict.fromkeys(d for d, _ in cells))
+    if whole in ("percent", "fraction", "unknown") and "unit" in given:
+        return dict.fromkeys(datasets, cast(Scale, given["unit"].rpartition("+")[2]))
+    if whole != "percent" or key(metric) in PERCENT_BY_NATURE or not mixed(values):
+        return dict.fromkeys(datasets, whole)
+    out: dict[str, Scale] = {}
+    for d in datasets:
+        here = [v for name, v in cells if name == d and v is not None]
+        out[d] = "mixed" if mixed(here) else scale(metric, here)
+    return out
+
+
+def _unit_issues(metric: str, scales: dict[str, Scale], path: str) -> list[Issue]:
+    """What must be known of the units of one metric."""
+    out = [
+        Issue(
+            says=f"{metric}{' on ' + d if d else ''}: fractions and percentages are mixed in one column, so nothing is ranked or tested; "
+            "write one unit in the file, or say --columns unit=percent (or unit=fraction) if it is one",
+            file=path,
+            code="mixed-units",
+            column=metric,
+        )
+        for d, s in scales.items()
+        if s == "mixed"
+    ]
+    named = {s: [d for d in scales if scales[d] == s] for s in ("fraction", "percent")}
+    if all(named.values()):
+        says = f"{metric}: {', '.join(named['fraction'][:4])} read as fractions, {', '.join(named['percent'][:4])} as percentages; say --columns unit=percent (or unit=fraction) if it is one unit"
+        out.append(Issue(says=says, file=path, code="units-differ", level="note", column=metric))
+    return out
 
 
 def _long(source: Source, r: dict[str, str]) -> Reading:
@@ -86,19 +119,24 @@ def _long(source: Source, r: dict[str, str]) -> Reading:
         roles.cell(row, r.get("metric")) or (r["value"] if r["value"].lower() not in ("value", "result") else "score")
         for row in rows
     ]
-    scales = {m: _scaled(m, [p[0] for p, q in zip(parsed, metrics) if q == m]) for m in set(metrics)}
+    datasets = [roles.cell(row, r.get("dataset")) for row in rows]
+    scales = {
+        m: _scales(m, [(d, p[0]) for d, p, q in zip(datasets, parsed, metrics) if q == m], source.roles)
+        for m in dict.fromkeys(metrics)
+    }
     scores = []
     for i, (row, (value, pm, n)) in enumerate(zip(rows, parsed)):
         m = metrics[i]
         size = number(row.get(r["n"])) if "n" in r else None
         scores.append(Score(
             metric=m, value=value, dataset=roles.cell(row, r.get("dataset")), system=_system(roles.cell(row, r.get("method"))), seed=roles.cell(row, r.get("seed")),
-            fold=roles.cell(row, r.get("fold")), scale=scales[m], stderr=number(row.get(r["stderr"])) if "stderr" in r else None, n=n or (int(size) if size else None),
+            fold=roles.cell(row, r.get("fold")), scale=scales[m][datasets[i]], stderr=number(row.get(r["stderr"])) if "stderr" in r else None, n=n or (int(size) if size else None),
             higher_is_better=_direction(m, source.roles), file=str(source.path), sha256=source.sha256, pointer=f"row {i + 1}",
             settings=_settings(row, r, pm), reason="" if value is not None else f"the file says {str(row.get(r['value']))[:40]!r}",
             typed=roles.cell(row, r.get("source")).lower() in ("typed", "hand", "manual", "by hand"),
         ))  # fmt: skip
-    return Reading(scores=scores, format="long table")
+    issues = [issue for m, s in scales.items() for issue in _unit_issues(m, s, str(source.path))]
+    return Reading(scores=scores, issues=issues, format="long table")
 
 
 def _settings(row: Row, r: dict[str, str], pm: float | None) -> dict[str, str]:
@@ -166,13 +204,15 @@ def _wide(source: Source, names: list[str], r: dict[str, str]) -> Reading:
     for name in columns:
         parsed = [cell(row.get(name)) for row in table]
         metric, dataset = (name, "") if by_metric else ("score", name)
-        column_scale = _scaled(metric, [p[0] for p in parsed])
+        datasets = [roles.cell(row, r.get("dataset")) or dataset for row in table]
+        scales = _scales(metric, [(d, p[0]) for d, p in zip(datasets, parsed)], source.roles)
+        issues += _unit_issues(metric, scales, str(source.path))
         for i, (row, (value, pm, n)) in enumerate(zip(table, parsed)):
             se = number(row.get(r["stderr"])) if "stderr" in r and len(columns) and name == columns[0] else None
             size = number(row.get(r["n"])) if "n" in r else None
             scores.append(Score(
                 metric=metric, value=value, dataset=roles.cell(row, r.get("dataset")) or dataset, system=_system(roles.cell(row, method)) or f"row {i + 1}" if method else "",
-                seed=roles.cell(row, r.get("seed")), fold=roles.cell(row, r.get("fold")), scale=column_scale, stderr=se, n=n or (int(size) if size else None),
+                seed=roles.cell(row, r.get("seed")), fold=roles.cell(row, r.get("fold")), scale=scales[datasets[i]], stderr=se, n=n or (int(size) if size else None),
                 higher_is_better=_direction(metric, source.roles), file=str(source.path), sha256=source.sha256, pointer=f"row {i + 1}, {name}",
                 settings=_settings(row, r, pm), reason="" if value is not None else f"the file says {str(row.get(name))[:40]!r}",
             ))  # fmt: skip
