@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
@@ -43,7 +44,7 @@ def _decided(asked: Mode | None, place: Path | None) -> Mode:
         if mode is not None:
             return mode
     here = place.resolve()
-    if any((folder / PROJECT).is_file() for folder in (here, *here.parents)):
+    if any(os.access(folder / PROJECT, os.F_OK) for folder in (here, *here.parents)):
         return "standard"
     return "quick"
 

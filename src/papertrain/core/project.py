@@ -6,6 +6,7 @@ name, and only if it still has the content that the diff was made for.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -64,7 +65,7 @@ class Project(Value, frozen=True, kw_only=True):
 def find_project(place: Path) -> Path | None:
     """The file in or above that folder, or None."""
     here = place.resolve()
-    return next((folder / FILE for folder in (here, *here.parents) if (folder / FILE).is_file()), None)
+    return next((folder / FILE for folder in (here, *here.parents) if os.access(folder / FILE, os.R_OK)), None)
 
 
 def read_project(place: Path) -> Project | None:

@@ -156,7 +156,12 @@ class Archive:
             for info in entries:
                 parts = Path(info.filename.replace("\\", "/")).parts
                 kind = (info.external_attr >> 16) & 0o170000
-                if info.filename.startswith(("/", "\\")) or ".." in parts or kind not in (0, 0o100000, 0o040000):
+                if (
+                    not info.filename
+                    or info.filename.startswith(("/", "\\"))
+                    or ".." in parts
+                    or kind not in (0, 0o100000, 0o040000)
+                ):
                     raise PapertrainError(
                         f"{info.filename!r} leads out of the archive", code="unsafe-archive", file=path
                     )
