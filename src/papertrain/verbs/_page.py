@@ -201,7 +201,11 @@ def log_files(path: Path) -> list[Path]:
     if not path.is_dir():
         return []
     ends = (".log", ".out", ".err", ".jsonl", ".txt", ".csv")
-    return sorted(p for p in path.iterdir() if p.is_file() and not p.is_symlink() and p.suffix in ends)
+    return sorted(
+        p
+        for p in path.iterdir()
+        if p.is_file() and not p.is_symlink() and (p.suffix in ends or p.name == "record.json")
+    )
 
 
 def log_piece(path: Path, offset: int | None, search: str = "") -> dict[str, Any]:
