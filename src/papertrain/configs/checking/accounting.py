@@ -39,6 +39,21 @@ def data_files(document: ConfigDocument, world: World, key: str = "dataset") -> 
     return [(name, path if path and path.is_file() else None) for name, path in found]
 
 
+def local_files(document: ConfigDocument, world: World) -> list[tuple[str, Path]]:
+    """(as written, where it is) of each data file on this machine that a config names."""
+    named: list[str] = []
+    listed = document.settings.get("datasets")
+    for row in listed if isinstance(listed, list) else []:
+        if isinstance(row, dict):
+            files = row.get("data_files") or row.get("path")
+            named += [files] if isinstance(files, str) else files if isinstance(files, list) else []
+    if isinstance(document.settings.get("dataset_name"), str):
+        named.append(document.settings["dataset_name"])
+    found = [(n, world.place(document, n)) for n in named if isinstance(n, str) and 0 < len(n) < 500]
+    here = [(n, p) for n, p in found if p is not None and p.is_file()]
+    return here + [(n, p) for n, p in data_files(document, world) if p is not None and document.kind == "llamafactory"]
+
+
 def account(document: ConfigDocument, world: World) -> Accounting | None:
     """The accounting of a training config whose data is at hand; None for other documents."""
     if not document.trains or document.role in ("override", "script"):

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import csv
 import json
+from itertools import islice
 from pathlib import Path
 
 LIMIT = 512 * 2**20
+ROWS_READ = 20
 
 
 def count_rows(path: Path) -> int | None:
@@ -44,3 +46,23 @@ def _lines(path: Path) -> int:
             rest = lines.pop()
             count += sum(1 for line in lines if line.strip())
     return count + bool(rest.strip())
+
+
+def first_columns(path: Path) -> set[str]:
+    """The keys of the first rows; nothing for forms that are not read here."""
+    suffix = path.suffix.lower()
+    try:
+        if suffix == ".csv":
+            with path.open(newline="", encoding="utf-8-sig", errors="replace") as f:
+                return set(next(csv.reader(f), []))
+        if suffix == ".json" and path.stat().st_size < 32 * 2**20:
+            value = json.loads(path.read_text("utf-8-sig"))
+            rows = value[:ROWS_READ] if isinstance(value, list) else []
+            return {k for row in rows if isinstance(row, dict) for k in row}
+        if suffix == ".jsonl":
+            with path.open(encoding="utf-8-sig", errors="replace") as f:
+                found = [json.loads(line) for line in islice(f, ROWS_READ) if line.strip()]
+            return {k for row in found if isinstance(row, dict) for k in row}
+    except (OSError, ValueError, RecursionError, csv.Error):
+        return set()
+    return set()

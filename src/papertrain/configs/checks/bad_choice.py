@@ -8,6 +8,7 @@ from typing import Any
 from papertrain.configs.checking.document import ConfigDocument, Wrong, set_to
 from papertrain.configs.checking.world import World
 from papertrain.configs.checks._keys import typed
+from papertrain.configs.checks._weight import weighs
 from papertrain.core.errors import nearest
 from papertrain.core.findings import Rule
 from papertrain.core.texts import say
@@ -94,7 +95,9 @@ def _number_of(value: str, choices: tuple[Any, ...]) -> bool:
 
 
 def _wrong(document: ConfigDocument, path: tuple[str | int, ...], value: Any, choices: tuple[Any, ...]) -> Wrong:
+    # A slip of one letter in a word is surely that word; anything else is a choice between values.
     guess = nearest(str(value), [str(c) for c in choices], cutoff=0.6)
+    slip = isinstance(value, str) and nearest(value, [str(c) for c in choices], cutoff=0.85) is not None
     listed = ", ".join(map(str, choices[:14])) + (
         say(" and {n} more", n=len(choices) - 14) if len(choices) > 14 else ""
     )
@@ -108,6 +111,7 @@ def _wrong(document: ConfigDocument, path: tuple[str | int, ...], value: Any, ch
         at=path,
         instead=document.shown(str(path[-1]), better) if better is not None else say("one of: {listed}", listed=listed),
         edits=(set_to(*path, value=better),) if better is not None else (),
+        effect=None if slip or not weighs(str(path[-1])) else "experiment",
     )
 
 

@@ -62,6 +62,7 @@ RULE = Rule(
     level="error",
     status="stable",
     check=check,
+    effect="experiment",
     applies="llamafactory trl axolotl trainer",
     what="`load_best_model_at_end` with a save strategy, or an interval, that does not fit the evaluation's.",
     why="The Trainer refuses: the best model could not have been saved.",

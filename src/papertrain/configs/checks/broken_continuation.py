@@ -57,6 +57,7 @@ RULE = Rule(
     level="error",
     status="stable",
     check=check,
+    effect="experiment",
     applies="command slurm",
     what="A command over several lines that is cut by a blank after a backslash, or by a missing one.",
     why="The options below the cut are lost: the run starts with defaults.",

@@ -39,7 +39,7 @@ def check(document: ConfigDocument, world: World) -> Iterator[Wrong]:
                      file=_short(below.file), key=key, ours=ours),
             line=below.line(*path) if below.path != document.path else document.line("deepspeed"),
             within=below if below.path != document.path and below.text else None, at=path if below.path != document.path else ("deepspeed",),
-            instead=f'"{path[-1]}": "auto"', edits=(set_to(*path, value="auto"),) if below.path != document.path else (), effect="execution",
+            instead=f'"{path[-1]}": "auto"', edits=(set_to(*path, value="auto"),) if below.path != document.path else (), effect="experiment",
         )  # fmt: skip
     for precision in ("bf16", "fp16"):
         theirs_on, ours_on = below.at(precision, "enabled"), document.settings.get(precision)
@@ -53,7 +53,7 @@ def check(document: ConfigDocument, world: World) -> Iterator[Wrong]:
         if isinstance(theirs_on, bool) and isinstance(ours_on, bool) and theirs_on != ours_on:
             yield Wrong(says=say("`{p}` is {a} in {file} and {b} here: the Trainer refuses values that disagree; write \"auto\" there", p=precision, a=str(theirs_on).lower(), file=_short(below.file), b=str(ours_on).lower()),
                         within=below if below.path != document.path and below.text else None, at=(precision, "enabled") if below.path != document.path else ("deepspeed",), instead='"enabled": "auto"',
-                        edits=(set_to(precision, "enabled", value="auto"),) if below.path != document.path else (), effect="execution")  # fmt: skip
+                        edits=(set_to(precision, "enabled", value="auto"),) if below.path != document.path else (), effect="experiment")  # fmt: skip
     if "zero_optimization" not in below.settings:
         yield Wrong(says=say("{file} has no `zero_optimization`: the Trainer needs the section, also for stage 0", file=_short(below.file)), within=below if below.path != document.path else None,
                     instead='"zero_optimization": {"stage": 0}', edits=(set_to("zero_optimization", value={"stage": 0}),) if below.path != document.path else ())  # fmt: skip

@@ -39,7 +39,9 @@ def check(document: ConfigDocument, world: World) -> Iterator[Wrong]:
         else:
             continue
         yield Wrong(says=say("FlashAttention-{n} on {card}: it {reason}", n=asked, card=card.label, reason=reason), at=(key,),
-                    instead=document.shown(key, better), edits=(set_to(key, value=better),))  # fmt: skip
+                    instead=document.shown(key, better), edits=(set_to(key, value=better),),
+                    # FlashAttention is what keeps packed examples apart: without it they may attend to each other.
+                    effect="experiment" if any(document.flag(k) for k in ("packing", "neat_packing")) else None)  # fmt: skip
 
 
 RULE = Rule(

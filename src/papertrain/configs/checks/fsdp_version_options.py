@@ -57,7 +57,7 @@ def check(document: ConfigDocument, world: World) -> Iterator[Wrong]:
                         instead=f"fsdp_reshard_after_forward: {str(value).lower()}", edits=(set_to("fsdp_config", "fsdp_reshard_after_forward", value=value),))  # fmt: skip
     elif isinstance(reshard, bool):
         yield Wrong(says=say("`fsdp_reshard_after_forward` is {value}: that is FSDP2, and `fsdp_version: 2` is not given", value=str(reshard).lower()), at=("fsdp_config", "fsdp_reshard_after_forward"),
-                    instead="fsdp_version: 2", edits=(set_to("fsdp_config", "fsdp_version", value=2),))  # fmt: skip
+                    instead=say("`fsdp_version: 2`, or a word of FSDP1 such as FULL_SHARD"))  # fmt: skip
 
 
 RULE = Rule(

@@ -42,7 +42,7 @@ def check(document: ConfigDocument, world: World) -> Iterator[Wrong]:
             )  # fmt: skip
         elif document.kind == "trl" and (other := _other_trainer(document.role, name)):
             yield Wrong(says=say("`{key}` is a setting of `trl {other}`: `trl {role}` stops at it", key=name, other=other, role=document.role),
-                        at=(name,), instead=say("remove `{key}`", key=name), edits=(Edit(op="drop", path=(name,)),))  # fmt: skip
+                        at=(name,), instead=say("remove `{key}`, or start `trl {other}`", key=name, other=other), edits=(Edit(op="drop", path=(name,)),), effect="experiment")  # fmt: skip
 
 
 def _deepspeed(document: ConfigDocument, name: str, value: object) -> Iterator[Wrong]:
@@ -52,6 +52,7 @@ def _deepspeed(document: ConfigDocument, name: str, value: object) -> Iterator[W
                 says=say("`{key}` belongs inside `{home}`: at the top level DeepSpeed passes it over in silence", key=name, home=home),
                 at=(name,), instead=f'"{home}": {{"{name}": …}}',
                 edits=(Edit(op="drop", path=(name,)), Edit(op="set", path=(home, name), value=value)),
+                effect="experiment" if home == "fp16" else None,
             )  # fmt: skip
             return
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from papertrain.configs.checking.document import ConfigDocument, Wrong, set_to
+from papertrain.configs.checking.document import ConfigDocument, Wrong
 from papertrain.configs.checking.world import World, datasets, exists, names_in
 from papertrain.core.errors import nearest
 from papertrain.core.findings import Rule
@@ -59,26 +59,31 @@ _SHIPPED = ("examples/deepspeed/", "examples/accelerate/", "deepspeed_configs/",
 
 
 def _missing(document: ConfigDocument, world: World, path: tuple[str, ...], named: str, level: str) -> Wrong:
-    folder = Path(named).parent
-    places = [p.parent for p in world.places(document, named)[:3]]
-    near = nearest(
-        Path(named).name,
-        [name for place in places for name in names_in(place, Path(named).suffix)],
-        cutoff=0.6,
-    )
-    better = (folder / near).as_posix() if near else None
+    near = _near(document, world, path, named)
     return Wrong(
         says=say("`{key}` names {file}, which is not there", key=".".join(path), file=named)
         + (say("; nearest is {near}", near=near) if near else ""),
         at=path,
-        instead=document.shown(path[-1], better) if better else say("write the file, or correct the path"),
-        edits=(set_to(*path, value=better),) if better else (),
+        instead=say("write the file, or correct the path"),
         level="note"
         if document.format == "shell" or named.removeprefix("./").startswith(_SHIPPED)
         else "error"
         if level == "error"
         else "warning",
     )
+
+
+def _near(document: ConfigDocument, world: World, path: tuple[str, ...], named: str) -> str | None:
+    """A file that may have been meant, to be named and never to be written: it reads as what the key wants, and lies
+    where the path points, in the folder of the config or in the working folder."""
+    if document.path is None or path[-1] not in ("deepspeed", "deepspeed_config_file"):
+        return None
+    homes = [folder.resolve() for folder in (document.path.parent, Path())]
+    places = [p.parent for p in (document.path.parent / named, Path(named)) if p.parent.resolve() in homes]
+    names = {name: place / name for place in reversed(places) for name in names_in(place, Path(named).suffix)}
+    fitting = [n for n in names if nearest(Path(named).name, [n], cutoff=0.6)]
+    right = [n for n in fitting[:20] if any(d.kind == "deepspeed" for d in world.read(names[n]))]
+    return nearest(Path(named).name, right, cutoff=0.6)
 
 
 def _registry(document: ConfigDocument, world: World) -> Iterator[Wrong]:
@@ -150,8 +155,7 @@ def _data(document: ConfigDocument) -> Iterator[Wrong]:
         near = nearest(Path(file).name, names_in(document.path.parent), cutoff=0.7)
         yield Wrong(
             says=say("`{name}` names {file}, which is not in this folder", name=name, file=file) + (say("; nearest is {near}", near=near) if near else ""),
-            at=(name, "file_name"), instead=f'"file_name": "{near}"' if near else say("a file beside dataset_info.json"),
-            edits=(set_to(name, "file_name", value=near),) if near else (),
+            at=(name, "file_name"), instead=say("write the file, or correct `file_name`"),
         )  # fmt: skip
 
 

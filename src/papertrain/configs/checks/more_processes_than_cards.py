@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from papertrain.configs.checking.document import ConfigDocument, Wrong, swap
+from papertrain.configs.checking.document import ConfigDocument, Wrong
 from papertrain.configs.checking.shell import Command
 from papertrain.configs.checking.world import World
 from papertrain.configs.checks._launch import commands, nodes, number, processes_per_node
@@ -33,10 +33,11 @@ def check(document: ConfigDocument, world: World) -> Iterator[Wrong]:
                     visible=visible,
                 ),
                 line=line,
-                instead=say("{n} processes", n=visible),
-                edits=(swap(line, f"={wanted}", f"={visible}"),)
-                if f"={wanted}" in document.text.splitlines()[line - 1]
-                else (),
+                instead=say(
+                    "{n} processes, or {wanted} visible cards: the global batch follows the number of processes",
+                    n=visible,
+                    wanted=wanted,
+                ),
             )
         slurm = _slurm_cards(document)
         if slurm is not None and wanted > slurm:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from papertrain.configs.checking.document import ConfigDocument, Wrong, drop, rename
 from papertrain.configs.checking.world import World
 from papertrain.configs.checks._keys import ever, keys
+from papertrain.configs.checks._weight import weighs
 from papertrain.core.findings import Rule
 from papertrain.core.texts import say
 from papertrain.core.values import Source
@@ -32,6 +33,7 @@ def check(document: ConfigDocument, world: World) -> Iterator[Wrong]:
             says=say("`{key}` came with {package} {first} at the latest; {at_hand} is installed: {instead}", key=name, package=package, first=first, at_hand=at_hand,
                      instead=say("write `{old}`", old=back) if back else say("remove it, or update")),
             at=(name,), instead=instead, edits=(rename(name, new=back) if back else drop(name),),
+            effect=None if back or not weighs(name) else "experiment",
         )  # fmt: skip
 
 

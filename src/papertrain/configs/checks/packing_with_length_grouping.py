@@ -32,6 +32,7 @@ RULE = Rule(
     level="warning",
     status="stable",
     check=check,
+    effect="experiment",
     applies="llamafactory trl axolotl trainer",
     what="Packing and grouping by length are both on.",
     why="Grouping saves padding; packed sequences have none. What is left is a worse shuffle.",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from papertrain.configs.checking.document import ConfigDocument, Wrong, drop
+from papertrain.configs.checking.document import ConfigDocument, Wrong
 from papertrain.configs.checking.world import World
 from papertrain.configs.checks._common import stage
 from papertrain.core.findings import Rule
@@ -20,7 +20,7 @@ def check(document: ConfigDocument, world: World) -> Iterator[Wrong]:
         )
         if isinstance(device, str) and device != "none" and isinstance(now, int) and now < 3:
             yield Wrong(says=say("`offload_param_device` needs `zero_stage: 3`; it is {now}", now=now), at=("deepspeed_config", "offload_param_device"),
-                        instead="offload_param_device: none", edits=(drop("deepspeed_config", "offload_param_device"),))  # fmt: skip
+                        instead=say("`zero_stage: 3`, or `offload_param_device: none`"))  # fmt: skip
         return
     device = document.at("zero_optimization", "offload_param", "device")
     now = stage(document)
@@ -33,7 +33,6 @@ def check(document: ConfigDocument, world: World) -> Iterator[Wrong]:
         ),
         at=("zero_optimization", "offload_param"),
         instead=say('remove `offload_param`, or "stage": 3'),
-        edits=(drop("zero_optimization", "offload_param"),),
     )
 
 

@@ -54,6 +54,7 @@ RULE = Rule(
     level="error",
     status="stable",
     check=check,
+    effect="experiment",
     applies="accelerate",
     what="`num_processes` of an accelerate file does not fit the machines or the cards.",
     why="`num_processes` counts over all machines: with the number of one machine each of them gets half, or the launcher refuses.",

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import csv
-import json
 from collections.abc import Iterator
-from itertools import islice
-from pathlib import Path
 from typing import Any
 
 from papertrain.configs.checking.document import ConfigDocument, Wrong, rename, set_to
+from papertrain.configs.checking.rows import first_columns
 from papertrain.configs.checking.world import World, exists
 from papertrain.core.errors import nearest
 from papertrain.core.findings import Rule
@@ -35,7 +32,6 @@ COLUMNS = (
 TAGS = ("role_tag", "content_tag", "user_tag", "assistant_tag", "observation_tag", "function_tag", "system_tag")
 FORMATTING = ("alpaca", "sharegpt", "openai")
 DEFAULTS = {"prompt": "instruction", "response": "output"}
-ROWS_READ = 20
 
 
 def check(document: ConfigDocument, world: World) -> Iterator[Wrong]:
@@ -77,7 +73,7 @@ def _columns(document: ConfigDocument, name: str, entry: dict[str, Any]) -> Iter
     """Named columns, and those that are taken where none is named, against the first rows of the file."""
     file = entry.get("file_name")
     path = document.path.parent / file if document.path and isinstance(file, str) and file else None
-    have = _first_columns(path) if path and exists(path) and path.is_file() else None
+    have = first_columns(path) if path and exists(path) and path.is_file() else None
     if not have:
         return
     named = {str(k): v for k, v in entry["columns"].items()} if isinstance(entry.get("columns"), dict) else {}
@@ -91,26 +87,6 @@ def _columns(document: ConfigDocument, name: str, entry: dict[str, Any]) -> Iter
         if missing:
             yield Wrong(says=say("`{name}` names no columns, so {wanted} are looked for; {file} has: {have}", name=name, wanted=", ".join(DEFAULTS.values()), file=file, have=", ".join(sorted(have)[:8])), at=(name,),
                         instead='"columns": {"prompt": "…", "response": "…"}')  # fmt: skip
-
-
-def _first_columns(path: Path) -> set[str]:
-    """The keys of the first rows; nothing for forms that are not read here."""
-    suffix = path.suffix.lower()
-    try:
-        if suffix == ".csv":
-            with path.open(newline="", encoding="utf-8-sig", errors="replace") as f:
-                return set(next(csv.reader(f), []))
-        if suffix == ".json" and path.stat().st_size < 32 * 2**20:
-            value = json.loads(path.read_text("utf-8-sig"))
-            rows = value[:ROWS_READ] if isinstance(value, list) else []
-            return {k for row in rows if isinstance(row, dict) for k in row}
-        if suffix == ".jsonl":
-            with path.open(encoding="utf-8-sig", errors="replace") as f:
-                found = [json.loads(line) for line in islice(f, ROWS_READ) if line.strip()]
-            return {k for row in found if isinstance(row, dict) for k in row}
-    except (OSError, ValueError, RecursionError, csv.Error):
-        return set()
-    return set()
 
 
 RULE = Rule(

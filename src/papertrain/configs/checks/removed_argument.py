@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from papertrain.configs.checking.document import ConfigDocument, Wrong, drop
 from papertrain.configs.checking.world import World
 from papertrain.configs.checks._keys import beside, ever, keys
+from papertrain.configs.checks._weight import weighs
 from papertrain.configs.checks.renamed_argument import reader, still_read
 from papertrain.core.findings import Rule
 from papertrain.core.texts import say
@@ -36,6 +37,7 @@ def check(document: ConfigDocument, world: World) -> Iterator[Wrong]:
             at=(name,),
             instead=say("remove `{key}`", key=name),
             edits=(drop(name),),
+            effect="experiment" if weighs(name) else None,
             level="warning" if still_read(document, world, name) or (change.soft and not world.versions) else "error",
         )
 

@@ -8,6 +8,7 @@ from typing import Any
 from papertrain.configs.checking.document import ConfigDocument, Edit, Wrong, rename
 from papertrain.configs.checking.world import World
 from papertrain.configs.checks._keys import keys
+from papertrain.configs.checks._weight import weighs
 from papertrain.core.findings import Rule
 from papertrain.core.texts import say
 from papertrain.core.values import Level, Source
@@ -40,7 +41,16 @@ def check(document: ConfigDocument, world: World) -> Iterator[Wrong]:
             instead=document.shown(new, written),
             edits=edits(document, name, change, written),
             level=level,
+            effect="experiment" if _alters(document, name, change) else None,
         )
+
+
+def _alters(document: ConfigDocument, name: str, change: Rename) -> bool:
+    """Whether the new name makes a setting count that did not, or drops one of two values."""
+    old, new = document.settings[name], document.settings.get(change.new)
+    if not weighs(change.new):
+        return False
+    return (new is not None and new != old) or (document.kind == "axolotl" and not change.reads)
 
 
 def reader(document: ConfigDocument, world: World, change: Rename) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from papertrain.configs.checking.document import ConfigDocument, Wrong, drop
+from papertrain.configs.checking.document import ConfigDocument, Wrong
 from papertrain.configs.checking.world import World
 from papertrain.core.findings import Rule
 from papertrain.core.texts import say
@@ -38,8 +38,7 @@ def check(document: ConfigDocument, world: World) -> Iterator[Wrong]:
         yield Wrong(
             says=say("`{fsdp}` and `deepspeed` both shard the model: one of them", fsdp=fsdp),
             at=("deepspeed",),
-            instead=say("remove `deepspeed`"),
-            edits=(drop("deepspeed"),),
+            instead=say("remove `{fsdp}`, or remove `deepspeed`", fsdp=fsdp),
         )
 
 

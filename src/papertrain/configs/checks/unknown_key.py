@@ -8,6 +8,7 @@ from typing import Any
 from papertrain.configs.checking.document import ConfigDocument, Edit, Wrong, rename, show_setting
 from papertrain.configs.checking.world import World
 from papertrain.configs.checks._keys import DEEPSPEED_SECTIONS, TRAIN, beside, ever, keys, meant
+from papertrain.configs.checks._weight import slip, weighs
 from papertrain.core.errors import nearest
 from papertrain.core.findings import Rule
 from papertrain.core.texts import say
@@ -146,11 +147,15 @@ def _unknown(
         return Wrong(
             says=say("`{key}`{where} is not a key of {reader}: {consequence}; write `{guess}`", key=shown, where=where, reader=reader, consequence=consequence, guess=guess),
             at=path, instead=instead, edits=(rename(*path, new=guess),), level="error",
+            # What was passed over in silence takes effect once it is renamed; what is not the same word is a guess.
+            effect="experiment" if weighs(guess) and not (strict and slip(shown, guess)) else None,
         )  # fmt: skip
     consequence = say("it stops at this key") if strict else say("it passes this key over in silence")
     return Wrong(
         says=say("`{key}`{where} is not a key of {reader}: {consequence}; remove it", key=shown, where=where, reader=reader, consequence=consequence),
         at=path, instead=say("remove `{key}`", key=shown), edits=(Edit(op="drop", path=path),), level="error" if strict and not new else "warning",
+        # Nothing reads a key that is passed over; where it stops the run, what it was meant to do is not known.
+        effect="experiment" if strict else None,
     )  # fmt: skip
 
 

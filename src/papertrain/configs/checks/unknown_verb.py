@@ -44,14 +44,15 @@ def check(document: ConfigDocument, world: World) -> Iterator[Wrong]:
             or command.verb.startswith("-")
         ):
             continue
-        near = nearest(command.verb, verbs) or "train"
+        sure = nearest(command.verb, verbs)
+        near = sure or "train"
         silent = (
             say("it prints its usage and exits with 0, so that a script goes on")
             if command.program in LLAMAFACTORY
             else say("it stops")
         )
         yield Wrong(says=say("`{program} {verb}` does not exist: {silent}; write `{program} {near}`", program=command.program, verb=command.verb, silent=silent, near=near), line=command.line,
-                    instead=f"{command.program} {near}", edits=(swap(command.line, f"{command.program} {command.verb}", f"{command.program} {near}"),))  # fmt: skip
+                    instead=f"{command.program} {near}", edits=(swap(command.line, f"{command.program} {command.verb}", f"{command.program} {near}"),) if sure else ())  # fmt: skip
 
 
 RULE = Rule(

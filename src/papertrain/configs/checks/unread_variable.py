@@ -11,7 +11,7 @@ from papertrain.configs.checks._launch import DISTRIBUTED, LLAMAFACTORY, LLAMAFA
 from papertrain.core.errors import nearest
 from papertrain.core.findings import Rule
 from papertrain.core.texts import say
-from papertrain.core.values import Source
+from papertrain.core.values import Effect, Source
 
 
 def check(document: ConfigDocument, world: World) -> Iterator[Wrong]:
@@ -42,6 +42,7 @@ def _block(document: ConfigDocument) -> Iterator[Wrong]:
             yield Wrong(
                 says=say("`{name}` is read by no launcher that reads `NNODES`: write `{meant}={value}`", name=name, meant=meant, value=value),
                 line=line, instead=f"{meant}={value}", edits=(swap(line, f"{name}=", f"{meant}="),),
+                effect=_effect(meant),
             )  # fmt: skip
 
 
@@ -82,7 +83,12 @@ def _wrong(name: str, meant: str, value: str, line: int, command: Command) -> Wr
         )
     both = say(" on this node, and another number on each other one") if meant == "NODE_RANK" else ""
     return Wrong(says=say("`{name}` is not read by {program}: write `{meant}={value}`{both}", name=name, program=command.program, meant=meant, value=value, both=both), line=line,
-                 instead=f"{meant}={value}", edits=(swap(line, f"{name}=", f"{meant}="),))  # fmt: skip
+                 instead=f"{meant}={value}", edits=(swap(line, f"{name}=", f"{meant}="),), effect=_effect(meant))  # fmt: skip
+
+
+def _effect(name: str) -> Effect:
+    """The global batch follows the number of processes; where they meet changes nothing."""
+    return "experiment" if name in ("NNODES", "NPROC_PER_NODE", "FORCE_TORCHRUN") else "execution"
 
 
 def _not_exported(document: ConfigDocument) -> Iterator[Wrong]:
@@ -102,7 +108,7 @@ def _not_exported(document: ConfigDocument) -> Iterator[Wrong]:
                 and line
             ):
                 yield Wrong(says=say("`{name}` is set and not exported: {program} does not see it", name=name, program=command.program), line=line, instead=f"export {name}={document.settings[name]}",
-                            edits=(swap(line, f"{name}=", f"export {name}="),))  # fmt: skip
+                            edits=(swap(line, f"{name}=", f"export {name}="),), effect=_effect(name))  # fmt: skip
 
 
 RULE = Rule(

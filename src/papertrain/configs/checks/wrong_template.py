@@ -18,7 +18,7 @@ _KIN = (
     {"qwen3_omni", "qwen3_omni_nothink"}, {"ernie", "ernie_nothink"}, {"gemma", "gemma2"}, {"smollm", "smollm2", "chatml"},
     {"deepseek3", "deepseekr1"}, {"mistral", "ministral", "mistral_small"}, {"yi", "chatml"}, {"glm4_moe", "glm4_7"}, {"llama3", "mllama"},
 )  # fmt: skip
-# A template for raw text belongs to every model.
+# A template for raw text belongs to every model; `default` is a format of its own, which a chat model was not trained on.
 _ANY = {"default", "empty", "fewshot"}
 # Models that are not in the registry under this very name (a local folder, a fine-tune), by what their names begin with.
 _FAMILIES = (
@@ -34,7 +34,7 @@ def check(document: ConfigDocument, world: World) -> Iterator[Wrong]:
     if (
         not isinstance(model, str)
         or not isinstance(used, str)
-        or used in _ANY
+        or (used in _ANY and (used != "default" or document.settings.get("stage") == "pt"))
         or used not in framework("llamafactory").more["templates"]
     ):
         return
@@ -61,6 +61,7 @@ def check(document: ConfigDocument, world: World) -> Iterator[Wrong]:
         at=("template",),
         instead=instead,
         edits=(set_to("template", value=right),),
+        level="warning" if used in _ANY else None,
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -101,12 +102,14 @@ def _better(value: Any, key: Key) -> Any:
         low = value.strip().lower()
         if "bool" in types and low in _TRUE + _FALSE:
             return low in _TRUE
-        found = number(value.replace(",", "").replace("_", "")) if types & {"int", "float"} else None
+        grouped = re.fullmatch(r"\s*[+-]?\d{1,3}(,\d{3})+(\.\d*)?\s*", value)  # `1,5` may be one and a half
+        plain = value.replace(",", "") if grouped else value
+        found = number(plain.replace("_", "")) if types & {"int", "float"} else None
         if found is not None:
             return int(found) if found == int(found) and ("int" in types) else found if "float" in types else None
         return None
     if isinstance(value, float) and "int" in types and abs(value) < 1e15:
-        return int(value) if value == int(value) else round(value)
+        return int(value) if value == int(value) else None
     if isinstance(value, bool):
         return None
     return str(value) if types & {"str"} and isinstance(value, (int, float)) else None

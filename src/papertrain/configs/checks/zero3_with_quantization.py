@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from papertrain.configs.checking.document import ConfigDocument, Wrong, drop
+from papertrain.configs.checking.document import ConfigDocument, Wrong
 from papertrain.configs.checking.world import World
 from papertrain.configs.checks._common import quantised, zero_stage
 from papertrain.core.findings import Rule
@@ -34,7 +34,7 @@ def check(document: ConfigDocument, world: World) -> Iterator[Wrong]:
         )
     )
     yield Wrong(
-        says=says, at=("deepspeed",), instead=say("a ZeRO-2 file, or remove `deepspeed`: a quantised model usually fits on one card"), edits=(drop("deepspeed"),),
+        says=says, at=("deepspeed",), instead=say("a ZeRO-2 file, or remove `deepspeed`: a quantised model usually fits on one card"),
         level="warning" if stored else "error",
     )  # fmt: skip
 
