@@ -103,3 +103,70 @@ def _turned() -> list[str]:
     """As many right as HALF, other ones."""
     right = sum(a == b for a, b in zip(HALF, GOLD))
     return [g if i >= len(GOLD) - right else ("neg" if g == "pos" else "pos") for i, g in enumerate(GOLD)]
+
+
+class TestItems:
+    def test_systems_of_other_items_are_not_ranked(self, tmp_path: Path) -> None:
+        a, b = labels(tmp_path / "a.csv", HALF, GOLD), labels(tmp_path / "b.csv", OTHER_HALF, GOLD, start=1000)
+        r = compare(system=[f"a={a}", f"b={b}"])
+        assert set(ranks(r)) == {None} and "best" not in r.result + r.body and "different-items" in codes(r)
+
+    def test_the_same_items_in_another_order_are_ranked(self, tmp_path: Path) -> None:
+        a, b = labels(tmp_path / "a.csv", HALF, GOLD), labels(tmp_path / "b.csv", OTHER_HALF, GOLD)
+        lines = b.read_text().splitlines()
+        b.write_text("\n".join([lines[0], *reversed(lines[1:])]) + "\n")
+        assert None not in ranks(compare(system=[f"a={a}", f"b={b}"]))
+
+
+class TestAnswers:
+    def test_one_class_only_is_flagged(self, tmp_path: Path) -> None:
+        a, b = labels(tmp_path / "a.csv", HALF, GOLD), labels(tmp_path / "b.csv", ["pos"] * len(GOLD), GOLD)
+        r = compare(system=[f"a={a}", f"b={b}"])
+        assert [i["system"] for i in r.data["issues"] if i.get("code") == "one-class"] == ["b"]
+        assert any("'pos' for all 120 items" in w for w in r.warnings)
+
+    def test_answers_that_are_no_class_are_counted(self, tmp_path: Path) -> None:
+        said = ["Pos", "neg.", *HALF[2:]]
+        r = compare(system=[f"a={labels(tmp_path / 'a.csv', said, GOLD)}"])
+        says = next(i["says"] for i in r.data["issues"] if i.get("code") == "unknown-labels")
+        assert "2 of 120" in says and "'Pos'" in says and "'neg.'" in says and "lower case" in says
+
+    def test_a_significant_column_is_not_hidden_by_another(self, tmp_path: Path) -> None:
+        gold = ["a"] * 170 + ["b"] * 30
+        all_a = ["a"] * 200
+        mild = ["a"] * 145 + ["b"] * 25 + ["b"] * 24 + ["a"] * 6
+        a, b = labels(tmp_path / "a.csv", all_a, gold), labels(tmp_path / "b.csv", mild, gold)
+        r = compare(system=[f"ours={a}", f"base={b}"], ours="ours", baseline="base")
+        assert "Macro-F1: a significant difference" in r.explanation
+        assert "Accuracy: no significant difference" in r.explanation
+
+
+class TestWhatIsPrinted:
+    def test_the_raw_p_stands_beside_the_corrected_one(self, tmp_path: Path) -> None:
+        a, b = labels(tmp_path / "a.csv", HALF, GOLD), labels(tmp_path / "b.csv", OTHER_HALF, GOLD)
+        r = compare(system=[f"ours={a}", f"base={b}"], ours="ours", baseline="base")
+        t = next(t for t in r.data["tests"] if t["column"] == 0)
+        assert t["p_text"] in r.result and "after Holm" in r.result
+        assert "the interval is of this comparison alone" in r.explanation
+
+    def test_every_mark_is_explained_below_the_table(self, tmp_path: Path) -> None:
+        a, b = labels(tmp_path / "a.csv", GOLD, GOLD), labels(tmp_path / "b.csv", HALF, GOLD)
+        r = compare(system=[f"ours={a}", f"base={b}"], ours="ours", baseline="base")
+        assert "† differs significantly from ours" in r.body and "†_" not in r.body and "_†" not in r.body
+
+    def test_the_same_answers_give_the_same_p_under_any_name(self, tmp_path: Path) -> None:
+        a, b = labels(tmp_path / "x" / "a.csv", HALF, GOLD), labels(tmp_path / "x" / "b.csv", OTHER_HALF, GOLD)
+        one = compare([a, b], map=["{method}"])
+        other = compare(system=[f"first={a}", f"second={b}"])
+        assert [t["p"] for t in one.data["tests"]] == [t["p"] for t in other.data["tests"]]
+        assert [t["ci"] for t in one.data["tests"]] == [t["ci"] for t in other.data["tests"]]
+
+    def test_what_is_left_out_is_named_with_its_reason(self, tmp_path: Path) -> None:
+        text = "method,acc,loss,latency_ms,params,sparkle; ours,0.8,0.4,12,7,3; base,0.7,0.5,11,7,2"
+        r = compare([table(tmp_path / "m.csv", text)])
+        ways = {c["metric"]: c["higher_is_better"] for c in r.data["table"]["columns"]}
+        assert ways == {"acc": True, "latency_ms": False}
+        for name in ("loss", "params", "sparkle"):
+            assert name in r.body
+        r = compare([table(tmp_path / "m.csv", text)], all=True)
+        assert {c["metric"]: c["higher_is_better"] for c in r.data["table"]["columns"]}["loss"] is False

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import textwrap
 import unicodedata
 from collections.abc import Sequence
 
@@ -15,7 +16,7 @@ from papertrain.report.table import ARROW, Sheet, Shown
 SIGNS = {"dagger": "†", "circle": "°", "": ""}
 
 
-def _cell(c: Shown, *, marks: bool = True) -> str:
+def _cell(c: Shown, *, marks: bool = True, sign: bool = True) -> str:
     text = c.text.replace("--", "–") if c.text == "--" else c.text
     if c.plus_minus:
         text += f" ± {c.plus_minus}"
@@ -23,7 +24,7 @@ def _cell(c: Shown, *, marks: bool = True) -> str:
         text += f" {c.interval}"
     if marks and c.mark:
         text = f"**{text}**" if c.mark == "best" else f"<u>{text}</u>"
-    return text + SIGNS[c.sign] + (f" ({note_mark(c.note)})" if c.note is not None else "")
+    return text + (SIGNS[c.sign] if sign else "") + (f" ({note_mark(c.note)})" if c.note is not None else "")
 
 
 def _heads(s: Sheet) -> list[str]:
@@ -107,10 +108,10 @@ def aligned(rows: Sequence[Sequence[str]], *, left: int = 1, indent: str = "  ")
 
 def terminal(s: Sheet, *, limit: int = 100) -> str:
     """At most `limit` columns wide: methods as rows where they fit, else data sets as rows, and long tables cut with a count."""
-    heads = _heads(s)
+    heads, cells = _heads(s), _stars(s)
     rows = [
         ["", *[_cut(h, 28) for h in heads]],
-        *[[_cut(n, 32), *[_star(c) for c in row]] for n, row in zip(s.rows, s.cells)],
+        *[[_cut(n, 32), *row] for n, row in zip(s.rows, cells)],
     ]
     text = aligned(rows)
     if max(map(width, text.splitlines())) <= limit and len(rows) <= 45:
@@ -119,7 +120,7 @@ def terminal(s: Sheet, *, limit: int = 100) -> str:
     fits = max(1, min(len(names), 6))
     turned = [
         ["", *names[:fits]],
-        *[[_cut(h, 44), *[_star(row[j]) for row in s.cells[:fits]]] for j, h in enumerate(heads)],
+        *[[_cut(h, 44), *[row[j].rstrip() for row in cells[:fits]]] for j, h in enumerate(heads)],
     ]
     shown = turned[:41]
     more = []
@@ -130,12 +131,37 @@ def terminal(s: Sheet, *, limit: int = 100) -> str:
     return "\n".join([aligned(shown), *more, *_foot(s)])
 
 
-def _star(c: Shown) -> str:
-    mark = {"best": "*", "second": "_", "": ""}[c.mark]
-    return _cell(c, marks=False) + mark
+def _stars(s: Sheet) -> list[list[str]]:
+    """Cells with their marks behind a space, each mark in a place of its own, so that the digits stay aligned."""
+    second = len(s.rows) > 2
+    places = [
+        (any(c.mark == "best" or (c.mark == "second" and second) for c in column), any(c.sign for c in column))
+        for column in zip(*s.cells)
+    ]
+    out = []
+    for row in s.cells:
+        line = []
+        for c, (marked, signed) in zip(row, places):
+            mark = {"best": "*", "second": "_" if second else "", "": ""}[c.mark]
+            tail = (f"{mark:1}" if marked else "") + (f"{SIGNS[c.sign]:1}" if signed else "")
+            gap = " " if marked and signed else ""
+            line.append(_cell(c, marks=False, sign=False) + (f"{tail[:1]}{gap}{tail[1:]}" if tail else ""))
+        out.append(line)
+    return out
+
+
+def wrapped(text: str, limit: int = 96) -> list[str]:
+    return textwrap.wrap(text, limit, initial_indent="  ", subsequent_indent="    ")
 
 
 def _foot(s: Sheet) -> list[str]:
     flat = [c for row in s.cells for c in row]
-    out = ["  * best  _ second best"] if any(c.mark for c in flat) else []
+    out = []
+    if any(c.mark for c in flat):
+        out.append(
+            "  * best" + ("  _ second best" if len(s.rows) > 2 and any(c.mark == "second" for c in flat) else "")
+        )
+    signs = next((line for line in s.legend if line.startswith(("†:", "°:"))), "")
+    if signs:
+        out += wrapped(signs.replace("†:", "†").replace("°:", "°"))
     return out + [f"  ({note_mark(i)}) {_cut(n, 92)}" for i, n in enumerate(s.notes[:8])]

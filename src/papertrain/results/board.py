@@ -287,7 +287,17 @@ def _main_only(entries: list[Entry], named: bool, issues: list[Issue]) -> list[E
     if left:
         issues.append(
             Issue(
-                says=f"left out: {', '.join(left[:6])}{' …' if len(left) > 6 else ''} (--metrics NAME or --all shows them)",
+                says="; ".join(
+                    f"left out: {', '.join(named[:6])}{' …' if len(named) > 6 else ''} ({why}; --metrics {named[0]} or --all shows it)"
+                    for why, named in (
+                        ("a loss is no score of the task", [m for m in left if names.key(m) == "loss"]),
+                        (
+                            "it is not known whether higher or lower is better",
+                            [m for m in left if names.key(m) != "loss"],
+                        ),
+                    )
+                    if named
+                ),
                 code="left-out",
                 level="note",
             )

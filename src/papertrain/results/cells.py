@@ -53,7 +53,7 @@ def single_interval(e: Entry, system: str, head: Head, *, seed: int, resamples: 
         cluster = e.items.cluster if e.items is not None else None
         return interval(
             e.measured,
-            rng=stream(seed, "interval", system, head.dataset, head.metric),
+            rng=stream(seed, "interval", head.metric),
             resamples=resamples,
             level=level,
             cluster=cluster,

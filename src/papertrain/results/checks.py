@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping
+
 from papertrain.results import names
 from papertrain.results.board import Board, Entry, Head, content
+from papertrain.results.metrics import classify
 from papertrain.results.records import Issue, Score
 from papertrain.results.stats.proportion import integer_count, stderr
 
@@ -42,6 +48,7 @@ def between_rows(board: Board) -> list[Issue]:
         for system, runs in rows.items():
             for e in runs.values():
                 out += _entry(e, where)
+                out += answers(e)
             same = [e.value for e in runs.values()]
             alike = len({content(e) for e in runs.values()}) == 1 or not any(e.items for e in runs.values())
             if len(same) > 1 and len(set(same)) == 1 and alike:
@@ -56,6 +63,9 @@ def between_rows(board: Board) -> list[Issue]:
                     )
                 )
         sizes = {n for runs in rows.values() for e in runs.values() if (n := count(e))}
+        if len(sizes) == 1 and not same_items(rows.values()):
+            says = f"{where}: the systems were not run on the same items, so nothing is ranked"
+            out.append(Issue(says=says, code="different-items", column=head.metric))
         if len(sizes) > 1:
             out.append(
                 Issue(
@@ -65,6 +75,54 @@ def between_rows(board: Board) -> list[Issue]:
                 )
             )
     return list(dict.fromkeys(out))
+
+
+def same_items(runs: Iterable[Mapping[str, Entry]]) -> bool:
+    """Whether all systems of a column answered the same questions, as far as their files show them."""
+    sets = {frozenset(f for e in r.values() if (f := _asked(e))) for r in runs}
+    return len(sets - {frozenset()}) < 2
+
+
+def _asked(e: Entry) -> str:
+    """A digest of the items of one run; empty where only a score is known."""
+    i = e.items
+    if i is None:
+        return ""
+    return hashlib.sha256(repr(sorted(i.ids) if not i.numbered else i.n).encode("utf-8", "replace")).hexdigest()
+
+
+def answers(e: Entry) -> list[Issue]:
+    """What the predicted labels of one run show: a single class, or words that are no class at all."""
+    i = e.items
+    if e.metric != "accuracy" or i is None or i.label is None or i.prediction is None or e.measured is None:
+        return []
+    where = " ".join(
+        x for x in (e.system, f"on {e.dataset}" if e.dataset else "", f"(seed {e.seed})" if e.seed else "") if x
+    )
+    gold = {classify.text(x) for x in i.label}
+    said = Counter(classify.text(x) for x in i.prediction)
+    out = []
+    if len(said) == 1 and len(gold) > 1:
+        says = f"{where}: predicts {next(iter(said))[:40]!r} for all {i.n:,} items (kappa 0): it has learnt nothing, or the outputs were read wrongly"
+        out.append(Issue(says=says, file=i.file, code="one-class", system=e.system))
+    strange = {w: n for w, n in said.most_common() if w not in gold}
+    if strange:
+        total = sum(strange.values())
+        plain = {_normal(g) for g in gold}
+        close = sum(n for w, n in strange.items() if _normal(w) in plain)
+        shown = ", ".join(f"{w[:30]!r} ({n:,})" for w, n in list(strange.items())[:4])
+        how = (
+            f"; {close:,} would match in lower case without punctuation: normalise label and prediction alike before scoring"
+            if close
+            else ""
+        )
+        says = f"{where}: {total:,} of {i.n:,} predictions are no gold label and count as wrong: {shown}{' …' if len(strange) > 4 else ''}{how}"
+        out.append(Issue(says=says, file=i.file, code="unknown-labels", system=e.system))
+    return out
+
+
+def _normal(word: str) -> str:
+    return re.sub(r"^[\W_]+|[\W_]+$", "", word.casefold())
 
 
 def count(e: Entry) -> int | None:

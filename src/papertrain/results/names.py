@@ -41,6 +41,16 @@ PRETTY = {
 }  # fmt: skip
 
 
+DURATION = re.compile(
+    r"(^|_)(latency|time|elapsed|wall_?clock)(_per_\w+)?(_(ns|us|ms|s|sec|secs|seconds|min|minutes|h|hours))?$"
+)
+COSTS = re.compile(
+    r"(^|_)(wer|cer|ter|loss|perplexity|ppl|mae|mse|rmse|nll|err|error|error_rate|toxicity|edit_distance)(_(pct|percent))?$"
+    rf"|{DURATION.pattern}"
+)
+"""Lower is better. A time and its unit in one name (`latency_ms`) is still a time."""
+
+
 def key(metric: str) -> str:
     """The name without prefix, filter and case: `eval_Accuracy`, `acc,none` → `accuracy`, `acc`."""
     m = metric.strip().lower().split(",")[0].replace(" ", "_")
@@ -50,9 +60,7 @@ def key(metric: str) -> str:
 def higher_is_better(metric: str) -> bool | None:
     """None where the name does not say: it is asked for, not guessed."""
     k = key(metric)
-    if k in LOWER or re.search(
-        r"(^|_)(wer|cer|ter|loss|perplexity|ppl|mae|mse|rmse|latency|error|error_rate|toxicity|edit_distance)$", k
-    ):
+    if k in LOWER or COSTS.search(k):
         return False
     if k in HIGHER or re.match(
         r"(pass|ndcg|recall|precision|map|mrr|hit|hits|acc|rouge|bleu|f1)[@_\-]?(at_)?[\d_k]*$", k
@@ -71,7 +79,7 @@ def scale(metric: str, values: list[float], hint: Scale = "unknown") -> Scale:
     k = key(metric)
     if hint != "unknown":
         return hint
-    if k in UNBOUNDED or re.search(r"(^|_)(loss|perplexity|ppl|mae|mse|rmse)$", k):
+    if k in UNBOUNDED or DURATION.search(k) or re.search(r"(^|_)(loss|perplexity|ppl|mae|mse|rmse)$", k):
         return "number"
     if k in PERCENT_BY_NATURE:
         return "percent" if any(abs(v) > 1 for v in values) else "unknown"

@@ -133,7 +133,7 @@ def _one_run(column: int, a: str, b: str, x: Entry, y: Entry, head: Head, how: C
     pair = align(x, y)
     if isinstance(pair, str):
         return refused(column, a, b, pair, **(_summary_only(x, y) if x.measured is None or y.measured is None else {}))
-    o = item_test(pair, how, stream(how.seed, "test", a, b, head.dataset, head.metric))
+    o = item_test(pair, how, stream(how.seed, "test", head.metric))
     return _as_test(o, column, a, b, extra=pair.notes, **_power(o, how))
 
 
@@ -277,9 +277,7 @@ def _seeds(
         if how.test == "wilcoxon":
             o = ranks.wilcoxon(x, y)
         elif how.test == "permutation":
-            o = resample.sign_flip(
-                x, y, rng=stream(how.seed, "seeds", a, b, head.dataset, head.metric), resamples=how.resamples
-            )
+            o = resample.sign_flip(x, y, rng=stream(how.seed, "seeds", head.metric), resamples=how.resamples)
         else:
             o = means.paired_t(x, y, unit="seed")
         r = float(np.corrcoef(x, y)[0, 1]) if np.ptp(x) and np.ptp(y) else 0.0
@@ -301,7 +299,7 @@ def _seeds(
         "probability_of_improvement": means.superiority(x, y),
     }
     if items:
-        found = _hierarchical(left, right, items, how, (a, b, head.dataset, head.metric))
+        found = _hierarchical(left, right, items, how, head.metric)
         if found:
             more |= {
                 "hierarchical_ci": [found.ci.low, found.ci.high],
@@ -323,7 +321,7 @@ def _hierarchical(
     right: dict[str, Entry],
     items: dict[tuple[str, str], Aligned],
     how: Comparison,
-    names: tuple[str, ...],
+    metric: str,
 ) -> Hierarchy | None:
     first, other = next(iter(left)), next(iter(right))
     m = items[first, other].a
@@ -334,7 +332,7 @@ def _hierarchical(
     n = len(rows_a[0])
     statistic: Callable[[Floats], Floats] = m.statistic if m.statistic is not None else (lambda s: s[:, 0] / n)
     draws = resample.hierarchical_draws(
-        rows_a, rows_b, statistic, rng=stream(how.seed, "hierarchical", *names), resamples=how.resamples
+        rows_a, rows_b, statistic, rng=stream(how.seed, "hierarchical", metric), resamples=how.resamples
     )
     tail = min(float(np.sum(draws <= 0)), float(np.sum(draws >= 0)))
     return Hierarchy(
@@ -369,8 +367,8 @@ def _items_over_seeds(
     draws items and seeds."""
     first, other = next(iter(left)), next(iter(right))
     m = items[first, other].a
-    rng = stream(how.seed, "items over seeds", a, b, head.dataset, head.metric)
-    found = _hierarchical(left, right, items, how, (a, b, head.dataset, head.metric))
+    rng = stream(how.seed, "items over seeds", head.metric)
+    found = _hierarchical(left, right, items, how, head.metric)
     if found is None:
         return refused(column, a, b, f"{m.metric} over several seeds has no paired test here; compare single seeds")
     draws = f"{len(left)} against {len(right)} seeds: p and interval of the difference of seed means"
@@ -406,7 +404,7 @@ def _per_seed(
     )
     out = []
     for s, t in chosen[:20]:
-        o = item_test(items[s, t], how, stream(how.seed, "seed", s, t, a, b, head.dataset, head.metric))
+        o = item_test(items[s, t], how, stream(how.seed, "seed", head.metric))
         note = f"one run of each: {a} seed {s}, {b} seed {t}; says nothing about other trainings"
         out.append(_as_test(o, column, a, b, role="per-seed", extra=(note,), seed_a=s, seed_b=t, **_power(o, how)))
     adjusted = multiple.holm([t.p for t in out if t.p is not None])

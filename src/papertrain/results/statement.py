@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from papertrain.core.results import Column, ResultTable, Test
 from papertrain.core.texts import say
 from papertrain.results import names
@@ -34,12 +36,20 @@ def difference(t: Test, c: Column) -> str:
     if t.ci is not None:
         text += f" [{value(t.ci.low, c)}, {value(t.ci.high, c)}]"
     name = TESTS.get(t.test, t.test)
-    p = t.p_adjusted if t.p_adjusted is not None and t.adjustment == "holm" and t.details.get("family", 1) > 1 else t.p
-    holm = " after Holm" if p is not t.p else ""
-    text += f", {name} {show_p(p)}{holm}"
+    text += f", {name} {show_p(t.p)}"
     if "only_a" in t.details:
         text += f" ({t.details['only_a']} to {t.details['only_b']})"
+    if corrected(t):
+        text += f", {show_p(t.p_adjusted)} after {CORRECTIONS[t.adjustment]}"
     return text
+
+
+CORRECTIONS = {"holm": "Holm", "bh": "Benjamini-Hochberg", "bonferroni": "Bonferroni"}
+
+
+def corrected(t: Test) -> bool:
+    """Whether the test is one of several of a table, so that its p was raised for them."""
+    return t.p_adjusted is not None and t.adjustment in CORRECTIONS and t.details.get("family", 1) > 1
 
 
 def pair(t: Test, table: ResultTable, *, with_metric: bool = True) -> str:
@@ -62,8 +72,9 @@ def _seeds(t: Test) -> str:
     return f"{a}" if a == b else f"{a} and {b}"
 
 
-def doubt(t: Test, table: ResultTable) -> str:
-    """What the numbers do not carry: n too small, one seed, the wrong tool named."""
+def doubt(t: Test, table: ResultTable, beside: Sequence[Test] = ()) -> str:
+    """What the numbers do not carry: n too small, one seed, the wrong tool named. beside: tests of the same pair in other
+    columns, which may come out otherwise."""
     c = table.columns[t.column]
     if t.refused:
         return t.refused
@@ -79,15 +90,24 @@ def doubt(t: Test, table: ResultTable) -> str:
             )
     if any("paired by their order" in a for a in t.assumptions):
         parts.append(say("the files have no ids, so rows are paired by their order"))
+    others = [o for o in beside if o is not t and not o.refused and o.significant is not None]
+    named = f"{where(c)}: " if others else ""
     if t.significant is False and isinstance(t.details.get("detectable"), float):
         d = value(t.details["detectable"], c)
-        parts.append(
-            say(
-                "no significant difference; below {d}{unit} this design sees with less than 80 % power",
-                d=d,
-                unit=unit(c),
-            )
+        text = say(
+            "no significant difference; below {d}{unit} this design sees with less than 80 % power", d=d, unit=unit(c)
         )
+        parts.append(named + text)
+    elif t.significant is False and others:
+        parts.append(named + say("no significant difference"))
+    elif t.significant and any(o.significant is False for o in others):
+        parts.append(named + say("a significant difference"))
+    for o in [o for o in others if o.significant is not t.significant][:3]:
+        says = say("a significant difference") if o.significant else say("no significant difference")
+        parts.append(f"{where(table.columns[o.column])}: {says}")
+    if t.ci is not None and corrected(t):
+        n = t.details["family"]
+        parts.append(say("the interval is of this comparison alone, the p after correction is for all {n} tests", n=n))
     if t.unit in ("example", "cluster") and not t.details.get("seeds_a"):
         parts.append(say("one run of each, so the variation between trainings is not in this interval"))
     elif t.unit == "seed":

@@ -278,7 +278,8 @@ def _table(board: Board, asked: Asked, root: Path | None) -> tuple[ResultTable, 
     for (owner, _), proof in zip(means, numbered[len(proofs) :]):
         ids[owner] = [proof.id]
     for head in board.heads:
-        ranked = cells.ranks([grid[s, head].value for s in board.systems], board.directions[head])
+        way = board.directions[head] if checks.same_items(board.runs(s, head) for s in board.systems) else None
+        ranked = cells.ranks([grid[s, head].value for s in board.systems], way)
         for s, r in zip(board.systems, ranked):
             grid[s, head] = msgspec.structs.replace(grid[s, head], rank=r, evidence=(ids.get((s, head)) or [""])[0])
     columns = tuple(cells.column_of(board, h, [grid[s, h] for s in board.systems]) for h in board.heads)

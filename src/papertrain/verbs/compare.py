@@ -109,6 +109,17 @@ def compare(
     return msgspec.structs.replace(report, warnings=(*held, *report.warnings))
 
 
+LEFT_OUT = (
+    "left-out",
+    "unknown-direction",
+    "units-differ",
+    "members-left-out",
+    "derived-column",
+    "validation-left-out",
+)
+"""Notes on what the table does not show, printed below it: a column must not vanish silently."""
+
+
 def _stale(work: Path | None) -> tuple[str, ...]:
     """What stood in the evidence before this comparison and holds no more: tables made from it hold no more either."""
     from papertrain.core.evidence import read_evidence, stale
@@ -176,7 +187,7 @@ def _report(
     if gaps:
         tail.append(_gap_text(gaps))
     says = (
-        statement.doubt(tested[0], table)
+        statement.doubt(tested[0], table, [t for t in tested if (t.a, t.b) == (tested[0].a, tested[0].b)])
         if tested
         else (
             statement.doubt(main[0], table) if main else say("nothing to test: one system, or no --ours and --baseline")
@@ -188,6 +199,9 @@ def _report(
         body.append(
             "\n".join(lines[:14]) + (f"\n  … {len(lines) - 14} more tests (--json, or -v)" if len(lines) > 14 else "")
         )
+    left = [i.says for i in found.issues if i.level == "note" and i.code in LEFT_OUT]
+    if left and table.columns:
+        body.append("\n".join(f"  {says}" for says in left[:6]))
     if found.overall:
         body.append("\n".join(_overall_line(o) for o in found.overall))
     if changes:

@@ -158,7 +158,7 @@ def _metric(e: Entry, how: dict[str, Any], evidence: str) -> Metric:
         signature = f"reported in the file, {e.score.pointer}" if e.score is not None else ""
         return Metric(dataset=e.dataset, metric=e.metric, value=e.value, n=count(e) or 0, evidence=evidence, signature=signature, reason=e.reason,
                       higher_is_better=e.higher_is_better is not False)  # fmt: skip
-    rng = stream(how["seed"], "interval", e.system, e.dataset, e.metric)
+    rng = stream(how["seed"], "interval", e.metric)
     ci = interval(
         e.measured,
         rng=rng,
@@ -252,6 +252,7 @@ def _workspace(
     from papertrain.core.evidence import append_evidence
     from papertrain.core.files import Writer
     from papertrain.core.values import plain
+    from papertrain.evidence.checklist import launching
     from papertrain.results import board, roles
     from papertrain.verbs._results import collect_grid, evidence_of, state_of, unconfirmed
 
@@ -267,7 +268,9 @@ def _workspace(
         {
             "run": r.id,
             "because": state_of(work, r),
-            "command": f"papertrain launch {quoted(work.root)} --run {quoted(r.id)}",
+            "command": f"papertrain launch {quoted(work.root)} --run {quoted(r.id)}"
+            if r.state == "missing"
+            else launching(work, r),
         }
         for r in grid
         if r.id not in scored
@@ -285,6 +288,7 @@ def _workspace(
             }
             w.text(f"results/{run}/metrics.json", json.dumps(document, indent=2, ensure_ascii=False) + "\n")
     written = [c.path for c in w.changes if c.path.endswith("metrics.json")]
+    old = [say("{run} is stale: {why}", run=r.id, why=r.because) for r in grid if r.state == "stale"]
     data: dict[str, Any] = {"metrics": [_plain(m, e) for m, e in zip(rows, entries)], "evidence": [plain(p) for p in proofs], "issues": _issues(found.issues),
                             "missing": missing, "files": written, "confusion": _confusions(entries)}  # fmt: skip
     main = [
@@ -320,7 +324,7 @@ def _workspace(
         f"  {m.metric}: {m.definition}\n    {m.signature}" for m in {m.metric: m for m in rows}.values()
     )
     return Report(verb="evaluate", result=result, explanation=says, action=action, data=data, body=body, details=details, mode=mode,
-                  warnings=(*unconfirmed(work, mode), *(i.says for i in found.issues if i.level == "warning"))[:8])  # fmt: skip
+                  warnings=(*old, *unconfirmed(work, mode), *(i.says for i in found.issues if i.level == "warning"))[:8])  # fmt: skip
 
 
 def _commands(work: Workspace, tasks: list[str], shots: int | None, seed: int, mode: Any) -> Report:

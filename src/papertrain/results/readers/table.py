@@ -200,6 +200,16 @@ def _wide(source: Source, names: list[str], r: dict[str, str]) -> Reading:
     if not by_metric:
         issues.append(Issue(says=f"read as one data set per column with an unnamed score ({len(columns)} columns); higher is taken as better: say otherwise with --columns lower=…",
                             file=str(source.path), code="assumed-score", level="note"))  # fmt: skip
+    measures = [n for n in _numeric(table, names) if n not in taken and not is_metric(n)]
+    if measures:
+        issues.append(
+            Issue(
+                says=f"left out: {', '.join(measures[:6])} (counts, sizes and run times are no scores; --columns value=NAME reads one)",
+                file=str(source.path),
+                code="left-out",
+                level="note",
+            )
+        )
     scores = []
     for name in columns:
         parsed = [cell(row.get(name)) for row in table]

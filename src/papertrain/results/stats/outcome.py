@@ -38,7 +38,8 @@ class Outcome(Record, frozen=True, kw_only=True):
 
 
 def stream(seed: int, *names: str) -> np.random.Generator:
-    """An independent generator for one named purpose, so that adding a comparison leaves the others' draws alone."""
+    """An independent generator for one named purpose, so that adding a comparison leaves the others' draws alone. Names of
+    systems and files are no purpose: the same outcomes give the same p whatever they are called."""
     return np.random.default_rng(np.random.SeedSequence([seed, zlib.crc32("\0".join(names).encode())]))
 
 
