@@ -160,7 +160,7 @@ function log_path(extra) { return `/api/log/${number}/${encodeURIComponent(run)}
 async function tail() {
   if (!by("logfile").value) return;
   const answer = await ask(log_path(""));
-  if (answer.error) return;
+  if (answer.error || held) return;
   first = answer.offset;
   by("log").textContent = answer.text;
   by("log").scrollTop = by("log").scrollHeight;
@@ -198,11 +198,11 @@ by("signals").addEventListener("click", async event => {
   const [, file, line] = event.target.textContent.match(/^(.*):(\d+)$/);
   by("logfile").value = file;
   first = null;
+  held = true;  // a tail that is on its way must not cover it
   show_hits(await ask(log_path(`line=${line}`)), Number(line));
   const row = by("log").querySelector("mark");
   by("log").focus();
   if (row) row.scrollIntoView({block: "center"});
-  held = true;
 });
 by("why").addEventListener("click", async () => {
   by("diagnosis").textContent = "…";
