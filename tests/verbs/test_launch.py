@@ -289,7 +289,7 @@ def test_a_smoke_run_is_killed_resumed_and_measured_with_evidence(tmp_path: Path
 def test_what_check_finds_is_a_warning_before_the_start_and_a_refusal_in_standard_mode(tmp_path: Path) -> None:
     work = make_workspace(tmp_path, cards=1)
     generate(work)
-    assert launch(work, dry_run=True, target="llamafactory").warnings == ()
+    assert not any("check " in w for w in launch(work, dry_run=True, target="llamafactory").warnings)
     file = work / "configs/ours/llamafactory/train.yaml"
     file.write_text(file.read_text().replace("lora_rank:", "lora_rankk:"))
     confirm(Workspace(work), "ours")

@@ -8,6 +8,7 @@ import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
+from papertrain.core.commands import line
 from papertrain.core.errors import Refused
 from papertrain.core.files import HIDDEN, Writer
 from papertrain.core.governance import at_least
@@ -88,5 +89,5 @@ def require_confirmed(work: Workspace, method: str, mode: Mode, what: str) -> No
         code="unconfirmed",
         file=work.plan_path(method),
         ask=["read the plan (plan.md beside it), then confirm it"],
-        command=f"papertrain status {work.root} --confirm derive",
+        command=line("papertrain", "status", work.root, "--confirm", "derive"),
     )

@@ -20,6 +20,8 @@ T = TypeVar("T")
 
 STUDY = "study.toml"
 MOST_CELLS = 10_000
+FEWER = 0.9
+"""A trainer counts its steps itself; it and the plan part by a few."""
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
 
 
@@ -68,7 +70,8 @@ class Study(Record, frozen=True, kw_only=True):
 
 
 class Run(Record, frozen=True, kw_only=True):
-    """One cell of the grid. state: missing (never started), running, done, failed, interrupted."""
+    """One cell of the grid. state: missing (never started), running, done, failed, interrupted, or stale (finished, but
+    not what the plan says now)."""
 
     id: str
     method: str
@@ -145,7 +148,9 @@ class Workspace:
             raw = tomllib.loads(read_text(file, limit=2**20))
         except (ValueError, RecursionError) as error:  # also a number of thousands of digits
             line = int(m[1]) if (m := re.search(r"line (\d+)", str(error))) else 0
-            raise PapertrainError(f"not valid TOML: {str(error)[:200]}", code="not-toml", file=file, line=line) from None
+            raise PapertrainError(
+                f"not valid TOML: {str(error)[:200]}", code="not-toml", file=file, line=line
+            ) from None
         return _read_study(raw, file)
 
     def _study_of_one(self) -> Study:
@@ -189,10 +194,13 @@ class Workspace:
         """Every cell of the study with its state, in the order of the study."""
         study = self.study
         runs = []
+        planned = {m.name: self._planned(m.name) for m in study.methods if m.kind == "train"}
         for method in study.methods:
             for data in study.datasets:
                 for seed in method.seeds if method.seeds is not None else study.seeds:
-                    state, because = self._state(run_id(method.name, data.name, seed))
+                    state, because = self._state(
+                        run_id(method.name, data.name, seed), *planned.get(method.name, (None, None))
+                    )
                     runs.append(
                         Run(
                             id=run_id(method.name, data.name, seed),
@@ -205,7 +213,14 @@ class Workspace:
                     )
         return runs
 
-    def _state(self, run: str) -> tuple[str, str]:
+    def _planned(self, method: str) -> tuple[str | None, int | None]:
+        """(digest, optimizer steps) of a method's plan, as far as it can be read."""
+        try:
+            return self.plan_digest(method), self.plan(method).total_steps.value
+        except (PapertrainError, OSError):
+            return None, None
+
+    def _state(self, run: str, digest: str | None = None, steps: int | None = None) -> tuple[str, str]:
         record = self.run_path(run) / "record.json"
         if not record.is_file():
             return "missing", "not started yet"
@@ -215,11 +230,14 @@ class Workspace:
             return "failed", "its record.json cannot be read"
         code = content.get("exit_code") if isinstance(content, dict) else None
         if code == 0:
-            return "done", "finished with exit code 0"
+            old = _outdated(content, digest, steps)
+            return ("stale", old) if old else ("done", "finished with exit code 0")
         if code is None:
             if isinstance(content, dict) and content.get("job"):
                 return "running", f"submitted as job {content['job']}"
             pid = content.get("pid") if isinstance(content, dict) else None
+            if pid is None and isinstance(content, dict) and "pid" in content:
+                return "missing", "prepared, but its program never started"
             alive = isinstance(pid, int) and _alive(pid)
             return ("running", f"process {pid}") if alive else ("interrupted", "it never recorded an end")
         if content.get("stopped_by"):
@@ -235,6 +253,19 @@ class Workspace:
         except (OSError, ValueError):
             return {}
         return content if isinstance(content, dict) else {}
+
+
+def _outdated(content: dict[str, Any], digest: str | None, steps: int | None) -> str:
+    """Why a finished run is not the run of the plan as it stands; empty where it is. A run may stop early by itself, but
+    one that was set up for fewer steps is another."""
+    made = content.get("plan_digest")
+    last = content.get("last")
+    total = last.get("total_steps") if isinstance(last, dict) else None
+    if isinstance(total, int) and steps and total < FEWER * steps:
+        return f"finished {total:,} steps of the {steps:,} that the plan has"
+    if isinstance(made, str) and digest is not None and made != digest:
+        return "finished, but the plan has changed since it was started"
+    return ""
 
 
 def _alive(pid: int) -> bool:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
+from papertrain.core.commands import line
+from papertrain.core.environment import read_environment
 from papertrain.core.evidence import read_evidence, stale
 from papertrain.core.files import sha256_file
 from papertrain.core.gate import confirmation
 from papertrain.core.texts import say
-from papertrain.core.values import Value
+from papertrain.core.values import Mode, Value
 from papertrain.core.workspace import Run, Workspace
 
 State = Literal["done", "unconfirmed", "missing", "stale"]
@@ -68,9 +70,63 @@ def done_when(work: Workspace) -> list[Condition]:
     ]
 
 
-def next_step(work: Workspace) -> Step | None:
-    """The first step that is not done, or None."""
-    return next((s for s in steps(work) if s.state != "done"), None)
+def next_step(work: Workspace, mode: Mode | None = None, found: list[Step] | None = None) -> Step | None:
+    """The first step that is not done, or None. Outside of work for a paper the confirmation is advised, not awaited:
+    the first step that is open goes first."""
+    found = steps(work) if found is None else found
+    undone = [s for s in found if s.state != "done"]
+    if mode != "standard":
+        undone = [s for s in undone if s.state != "unconfirmed"] or undone
+    return undone[0] if undone else None
+
+
+def launching(work: Workspace, run: Run | None = None) -> str:
+    """The line that starts a run (none: every open one), with the framework and the environment that were used last, and
+    `--resume` where a checkpoint is left. Where nothing here can train, the line that shows what would run."""
+    record = _last_record(work, run)
+    words: list[object] = ["--run", run.id] if run is not None else ["--missing"]
+    if (target := record.get("target")) not in (None, "script", "command"):
+        words += ["--target", target]
+    if isinstance(env := record.get("env"), str):
+        words += ["--env", env]
+    if run is not None and run.state == "stale":
+        words += ["--overwrite"]
+    elif run is not None and (run.state == "interrupted" or _has_checkpoint(work.run_path(run.id))):
+        words += ["--resume"]
+    return line("papertrain", "launch", work.root, *words, "--dry-run" if untrainable(work, record) else "--yes")
+
+
+def _has_checkpoint(place: Path) -> bool:
+    return any(p.is_dir() for p in place.glob("checkpoint-*"))
+
+
+def untrainable(work: Workspace, record: dict[str, Any] | None = None) -> bool:
+    """Whether the script would find no torch here: no environment was named, and none lies near."""
+    record = _last_record(work, None) if record is None else record
+    if record.get("env") or record.get("target") not in (None, "script") or not work.methods():
+        return False
+    for near in (work.root.resolve(), None):
+        found = read_environment("auto", near=near)
+        if found is not None and found.python is not None and found.version("torch") is not None:
+            return False
+    return True
+
+
+NO_TORCH = "no training environment with torch was found here: --env PATH names one, --dry-run shows how to make one"
+
+
+def _last_record(work: Workspace, run: Run | None) -> dict[str, Any]:
+    """What started this run, else the last one of all."""
+    own = [] if run is None else [work.run_path(run.id) / "record.json"]
+    every = sorted((work.root / "runs").glob("*/record.json"), key=lambda p: p.stat().st_mtime, reverse=True)
+    for file in [*(p for p in own if p.is_file()), *every[:5]]:
+        try:
+            found = json.loads(file.read_text("utf-8"))
+        except (OSError, ValueError, RecursionError):
+            continue
+        if isinstance(found, dict) and (run is not None or found.get("target") != "command"):
+            return found
+    return {}
 
 
 def _derive(work: Workspace) -> Step:
@@ -78,14 +134,16 @@ def _derive(work: Workspace) -> Step:
     have = work.methods()
     for method in wanted:
         if method not in have:
-            command = f"papertrain plan MODEL --data FILE --name {method} -o {work.root}"
+            command = _planning(work, method)
             return Step(
                 step=1, name="derive", state="missing", because=say("no plan for {method}", method=method), next=command
             )
     for method in wanted:
         changed = _data_changed(work, method)
         if changed:
-            return Step(step=1, name="derive", state="stale", because=changed, next=f"papertrain plan {work.root}")
+            return Step(
+                step=1, name="derive", state="stale", because=changed, next=line("papertrain", "plan", work.root)
+            )
     for method in wanted:
         if confirmation(work, method) is None:
             because = say("the plan of {method} at its present digest is not confirmed", method=method)
@@ -94,10 +152,22 @@ def _derive(work: Workspace) -> Step:
                 name="derive",
                 state="unconfirmed",
                 because=because,
-                next=f"papertrain status {work.root} --confirm derive",
+                next=line("papertrain", "status", work.root, "--confirm", "derive"),
             )
     names = ", ".join(wanted) or "no method to train"
     return Step(step=1, name="derive", state="done", because=say("plans confirmed: {names}", names=names), next="")
+
+
+def _planning(work: Workspace, method: str) -> str:
+    """How a method gets its plan, with the model and data that the study names already."""
+    model, file = "MODEL", next((d.train for d in work.study.datasets if d.train), None)
+    for other in work.methods():
+        known = work.plan(other)
+        model = str(work.root / known.model.local_path) if known.model.local_path else known.model.name
+        file = file or (known.dataset.path if known.dataset is not None else None)
+        break
+    where = "FILE" if file is None else work.root / file if (work.root / file).exists() else file
+    return line("papertrain", "plan", model, "--data", where, "--name", method, "-o", work.root)
 
 
 def _data_changed(work: Workspace, method: str) -> str:
@@ -116,7 +186,7 @@ def _data_changed(work: Workspace, method: str) -> str:
 
 
 def _configure(work: Workspace) -> Step:
-    command = f"papertrain generate {work.root}"
+    command = line("papertrain", "generate", work.root)
     made = work.state("generated.json")
     for method in work.methods():
         folder = work.root / "configs" / method
@@ -148,7 +218,7 @@ def _monitor(work: Workspace) -> Step:
         name="monitor",
         state="missing",
         because=say("no monitoring.md"),
-        next=f"papertrain generate {work.root}",
+        next=line("papertrain", "generate", work.root),
     )
 
 
@@ -158,28 +228,36 @@ def _debug(work: Workspace, grid: list[Run]) -> Step:
             path = work.run_path(run.id)
             if run.state == "failed" and not any((path / "debug").glob("*.md")):
                 because = say("{run} {why} and was not diagnosed", run=run.id, why=run.because)
-                return Step(step=4, name="debug", state="missing", because=because, next=f"papertrain diagnose {path}")
+                return Step(
+                    step=4, name="debug", state="missing", because=because, next=line("papertrain", "diagnose", path)
+                )
             because = say("{run}: {why}", run=run.id, why=run.because)
             return Step(
                 step=4,
                 name="debug",
                 state="stale",
                 because=because,
-                next=f"papertrain launch {work.root} --run {run.id} --yes",
+                next=launching(work, run),
             )
     for run in grid:
         if run.state == "running":
             because = say("{run} is running", run=run.id)
-            return Step(step=4, name="debug", state="missing", because=because, next=f"papertrain watch {work.root}")
+            return Step(
+                step=4, name="debug", state="missing", because=because, next=line("papertrain", "watch", work.root)
+            )
+    old = next((r for r in grid if r.state == "stale"), None)
+    if old is not None:
+        because = say("{run}: {why}", run=old.id, why=old.because)
+        return Step(step=4, name="debug", state="stale", because=because, next=launching(work, old))
     missing = [r for r in grid if r.state == "missing"]
     if len(missing) == len(grid):
-        because = say("no run was started")
+        because = say("no run was started") + ("; " + say(NO_TORCH) if untrainable(work) else "")
         return Step(
             step=4,
             name="debug",
             state="missing",
             because=because,
-            next=f"papertrain launch {work.root} --missing --yes",
+            next=launching(work),
         )
     logs = len([*(work.root / "runs").glob("*/debug/*.md"), *(work.root / "runs").glob("earlier/*/debug/*.md")])
     because = say("no failed run is left; {n} debug logs kept", n=logs)
@@ -190,20 +268,25 @@ def _results(work: Workspace, grid: list[Run]) -> Step:
     done = [r for r in grid if r.state == "done"]
     unscored = [r.id for r in done if not (work.result_path(r.id) / "metrics.json").is_file()]
     if unscored or not done:
+        old = next((r for r in grid if r.state == "stale"), None)
         because = (
-            say("not scored yet: {runs}", runs=", ".join(unscored[:3])) if unscored else say("no run has finished")
+            say("not scored yet: {runs}", runs=", ".join(unscored[:3]))
+            if unscored
+            else say("{run}: {why}", run=old.id, why=old.because)
+            if old is not None
+            else say("no run has finished")
         )
-        command = f"papertrain evaluate {work.root}" if unscored else f"papertrain launch {work.root} --missing --yes"
+        command = line("papertrain", "evaluate", work.root) if unscored else launching(work, old)
         return Step(step=5, name="results", state="missing", because=because, next=command)
     table = work.root / "tables" / "main.tex"
-    command = f"papertrain compare {work.root} -o {work.root}"
+    command = line("papertrain", "compare", work.root, "-o", work.root)
     if not table.is_file():
         return Step(step=5, name="results", state="missing", because=say("no tables/main.tex"), next=command)
     held = stale(work.root, read_evidence(work.root))
     if held:
         first = next(iter(held))
         because = say("{n} numbers are stale: {id}: {why}", n=len(held), id=first, why=held[first])
-        again = f"papertrain evaluate {work.root}" if done else command
+        again = line("papertrain", "evaluate", work.root) if done else command
         return Step(step=5, name="results", state="stale", because=because, next=again)
     newest = max((p.stat().st_mtime for p in (work.root / "results").glob("*/metrics.json")), default=0.0)
     if newest > table.stat().st_mtime + 1:
@@ -212,13 +295,12 @@ def _results(work: Workspace, grid: list[Run]) -> Step:
     open_cells = [r.id for r in grid if r.state == "missing"]
     if open_cells:
         because += "; " + say("{n} cells still to run: {runs}", n=len(open_cells), runs=", ".join(open_cells[:3]))
-        launch = f"papertrain launch {work.root} --missing --yes"
-        return Step(step=5, name="results", state="missing", because=because, next=launch)
+        return Step(step=5, name="results", state="missing", because=because, next=launching(work))
     return Step(step=5, name="results", state="done", because=because, next="")
 
 
 def _package(work: Workspace) -> Step:
-    command = f"papertrain package {work.root} -o {work.root.name}-bundle"
+    command = line("papertrain", "package", work.root, "-o", f"{work.root.resolve().name}-bundle")
     manifest = work.root / "MANIFEST.json"
     if not manifest.is_file():
         return Step(step=6, name="package", state="missing", because=say("no MANIFEST.json"), next=command)

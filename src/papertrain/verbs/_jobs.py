@@ -6,6 +6,7 @@ from collections.abc import Container, Sequence
 from pathlib import Path
 
 from papertrain.configs.target import Job, seen_from
+from papertrain.core.commands import line
 from papertrain.core.errors import PapertrainError
 from papertrain.core.gate import confirmation
 from papertrain.core.texts import say
@@ -23,7 +24,7 @@ def jobs(work: Workspace, root: Path | None = None, methods: Sequence[str] = ())
             "no plan in this workspace yet",
             code="no-plan",
             file=work.root,
-            command=f"papertrain plan MODEL --data FILE -o {work.root}",
+            command=line("papertrain", "plan", "MODEL", "--data", "FILE", "-o", work.root),
         )
     study = work.study
     return [job(work, study, method, root or work.root) for method in known]
@@ -37,7 +38,7 @@ def job(work: Workspace, study: Study, method: str, root: Path) -> Job:
     if train is None:
         raise PapertrainError(
             f"the plan of {method} names no training data", code="no-data", file=work.plan_path(method), ask=["plan again with --data FILE, or name it in study.toml"],
-            command=f"papertrain plan {plan.model.name} --data FILE -o {work.root}",
+            command=line("papertrain", "plan", work.root, "--data", "FILE"),
         )  # fmt: skip
     seed = next(iter(next((m.seeds for m in study.methods if m.name == method and m.seeds), study.seeds)))
     return Job(

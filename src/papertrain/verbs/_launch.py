@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
+import shutil
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -15,6 +17,7 @@ from papertrain.configs.programs import STARTED, Cell, program
 from papertrain.configs.target import Job, seen_from
 from papertrain.core.discover import discover
 from papertrain.core.environment import Environment, read_environment
+from papertrain.core.commands import line
 from papertrain.core.errors import PapertrainError, Refused, nearest
 from papertrain.core.files import Writer
 from papertrain.core.program import Program, Variable, shell_line
@@ -43,6 +46,7 @@ class Ready(Value, frozen=True, kw_only=True):
     data: tuple[str, ...]
     on_cpu: bool
     resume: bool
+    asked_environment: str = ""
 
 
 @lru_cache
@@ -95,13 +99,6 @@ def ready(
     one = job(work, work.study, run.method, work.root)
     chosen = _target(work, one, target, environment)
     p = without_token(program(one, chosen, _cell(work, run, folder, chosen), resume=resume, more=more), run.id)
-    if p.kind == "python" and (
-        environment is None or environment.python is None or environment.version("torch") is None
-    ):
-        raise PapertrainError(
-            "no training environment with torch was found", code="no-environment",
-            ask=["--env PATH of a venv or conda folder that has torch and transformers", "or make one: python3 -m venv .envs/train, then pip install torch transformers peft accelerate"],
-        )  # fmt: skip
     hours = one.plan.duration.total_seconds.value if one.plan.duration else None
     place = Place(
         root=work.root,
@@ -127,6 +124,37 @@ def ready(
         on_cpu=one.on_cpu,
         resume=resume,
     )
+
+
+INSTALL = "python3 -m venv .envs/train && .envs/train/bin/pip install torch transformers peft accelerate"
+
+
+def cannot_start(work: Workspace, one: Ready, environment: Environment | None) -> PapertrainError | None:
+    """Why the program of this cell would not even start here: known before anything is written."""
+    torch = environment is not None and environment.python is not None and environment.version("torch") is not None
+    if one.program.kind == "python" and not torch and not one.start.submits:
+        return PapertrainError(
+            "no training environment with torch was found", code="no-environment",
+            ask=["--env PATH of a venv or conda folder that has torch and transformers", f"or make one: {INSTALL}"], command=INSTALL,
+        )  # fmt: skip
+    word = one.start.words[0]
+    if runnable(word, work.root, variables(one, environment)["PATH"]):
+        return None
+    package = {"llamafactory-cli": "llamafactory", "axolotl": "axolotl", "trl": "trl", "accelerate": "accelerate"}.get(
+        word
+    )
+    pip = shlex.join([python_of(environment), "-m", "pip", "install", package]) if package else None
+    return PapertrainError(
+        f"cannot start {one.run.id}: {word} is not installed here; nothing was written", code="no-program",
+        ask=["--env PATH of the environment that has it", *([f"or install it: {pip}"] if pip else [])], command=pip,
+    )  # fmt: skip
+
+
+def runnable(word: str, folder: Path, path: str) -> bool:
+    """Whether a shell in that folder would find the program."""
+    if "/" in word:
+        return os.access(folder / word, os.X_OK)
+    return shutil.which(word, path=path) is not None
 
 
 def _command(
@@ -175,7 +203,7 @@ def _target(work: Workspace, one: Job, asked: str | None, environment: Environme
                 f"no files of {asked} for {one.name} yet",
                 code="not-generated",
                 file=work.root / one.folder(asked),
-                command=f"papertrain generate {work.root} --target {asked}",
+                command=line("papertrain", "generate", work.root, "--target", asked),
             )
         return asked
     if not made:
@@ -183,7 +211,7 @@ def _target(work: Workspace, one: Job, asked: str | None, environment: Environme
             f"no config files for {one.name} yet: they are written first",
             code="not-generated",
             file=work.root / f"configs/{one.name}",
-            command=f"papertrain generate {work.root}",
+            command=line("papertrain", "generate", work.root),
         )
     return made[0]
 
@@ -327,7 +355,7 @@ def _first(work: Workspace, one: Ready, environment: Environment | None, place: 
     method = work.study.method(one.run.method)
     return {
         "schema": "papertrain-record/1", "run": one.run.id, "method": one.run.method, "data": one.run.data, "seed": one.run.seed,
-        "target": one.target, "launcher": one.launcher, "command": shell_line(one.start.words), "words": list(one.start.words),
+        "target": one.target, "env": one.asked_environment or None, "launcher": one.launcher, "command": shell_line(one.start.words), "words": list(one.start.words),
         "environment": records.environment_block(variables(one, environment)), "versions": records.versions(environment.versions) if environment else {},
         "packages": records.frozen(environment.versions) if environment else [],
         "plan_digest": work.plan_digest(one.run.method) if method.kind == "train" else None,

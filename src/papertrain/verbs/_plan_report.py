@@ -39,7 +39,8 @@ def report_of(
             "  memory per card   " if p.compute.gpu.id != "cpu" else "  memory            ", words.memory_line(p.memory)
         )
         body += words.wrapped(
-            "  nearest measured  ", "; ".join(p.memory.basis[:2]) or say("none like yours: launch --smoke measures yours")
+            "  nearest measured  ",
+            "; ".join(p.memory.basis[:2]) or say("none like yours: launch --smoke measures yours"),
         )
     if p.compute.said:
         body += words.wrapped("  cards             ", words.cards_line(p))
@@ -67,7 +68,7 @@ def report_of(
         details="\n".join(details),
         explanation=explanation(p, diffs)
         + (say("; provisional, since nothing is written or confirmed") if mode == "exploratory" else ""),
-        action=action(p, place, command, written),
+        action=action(p, place, command, written, mode),
         warnings=(
             *p.warnings,
             *missing,
@@ -130,7 +131,7 @@ def command_of(o: dict[str, Any]) -> str:
     return shlex.join(words)
 
 
-def action(p: TrainingPlan, place: Path | None, command: str, written: bool) -> str:
+def action(p: TrainingPlan, place: Path | None, command: str, written: bool, mode: Mode | None = None) -> str:
     """What to run now: the nearest way to make it fit, else the step after the plan."""
     best = p.alternatives[0] if p.alternatives else None
     if p.fits == "no" and best is not None and best.fits in ("yes", "tight") and "gpus" not in best.changes:
@@ -146,7 +147,7 @@ def action(p: TrainingPlan, place: Path | None, command: str, written: bool) -> 
         from papertrain.core.workspace import Workspace
         from papertrain.evidence.checklist import next_step
 
-        step = next_step(Workspace(place))
+        step = next_step(Workspace(place), mode)
         return step.next if step is not None else f"papertrain generate {shlex.quote(str(place))}"
     more = "" if p.dataset is not None else " --data FILE"
     return f"{command}{more} -o {shlex.quote(str(place)) if place is not None else 'work'}"

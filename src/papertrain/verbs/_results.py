@@ -41,7 +41,7 @@ def state_of(work: Workspace, run: Run) -> str:
     """Why a run has no result, in words for a table note."""
     if run.state == "missing":
         return "not run yet"
-    if run.state == "done":
+    if run.state in ("done", "stale"):
         return f"finished, but no predictions in runs/{run.id}/"
     return f"{run.state}: {run.because}"
 

@@ -8,6 +8,7 @@ import statistics
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from papertrain.core.commands import line
 from papertrain.core.errors import Refused
 from papertrain.core.evidence import append_evidence
 from papertrain.core.files import Writer, sha256_file
@@ -43,12 +44,16 @@ def smoke(
         raise Refused(
             f"a smoke run starts the custom script; {first.target} was asked for",
             code="no-smoke",
-            command=f"papertrain generate {work.root} --target script",
+            command=line("papertrain", "generate", work.root, "--target", "script"),
         )
     body = "\n".join(_launch.shown(first, environment)).replace(f"runs/{run.id}", folder)
+    stopped = _launch.cannot_start(work, first, environment)
+    if start and stopped is not None:
+        raise stopped
+    again = line("papertrain", "launch", work.root, "--smoke", "--yes")
     if not start:
         return Report(verb="launch", mode=mode, result=say("a smoke run of {run}: {n} steps, killed after {k} and resumed", run=run.id, n=STEPS, k=KILLED_AT),
-                      body=body, explanation=say("nothing was started: add --yes to start it"), action=f"papertrain launch {work.root} --smoke --yes",
+                      body=body, explanation=say("nothing was started: add --yes to start it"), action=again if stopped is None else stopped.command or again, warnings=() if stopped is None else ("; ".join((stopped.says, *stopped.ask)),),
                       data={"runs": [{"run": run.id, "argv": list(first.start.words)}], "started": False})  # fmt: skip
     place = work.root / folder
     _clear(place)
@@ -121,7 +126,7 @@ def _told(work: Workspace, run: Run, place: Path, folder: str, record: dict[str,
     resumed = any(x.get("event") == "resume" for x in lines)
     if record["exit_code"] != 0 or not resumed or not steps or steps[-1]["step"] != STEPS:
         return Report(verb="launch", mode=mode, level="error", result=say("the smoke run of {run} failed with exit code {code}", run=run.id, code=record["exit_code"]),
-                      explanation=say("its output is in {log}", log=place / "stdout.log"), action=f"papertrain diagnose {place}", data={"runs": [record], "started": True})  # fmt: skip
+                      explanation=say("its output is in {log}", log=place / "stdout.log"), action=line("papertrain", "diagnose", place), data={"runs": [record], "started": True})  # fmt: skip
     measured = _measured(steps, place)
     plan = work.plan(run.method)
     with Writer(work.root, overwrite=True) as w:
@@ -149,7 +154,7 @@ def _told(work: Workspace, run: Run, place: Path, folder: str, record: dict[str,
         result += say(
             ", so {total} steps take at most about {eta} (measured)", total=f"{total:,}", eta=show_seconds(eta)
         )
-    return Report(verb="launch", mode=mode, result=result, body="\n".join(table), explanation=why, action=f"papertrain launch {work.root} --yes",
+    return Report(verb="launch", mode=mode, result=result, body="\n".join(table), explanation=why, action=line("papertrain", "launch", work.root, "--yes"),
                   data={"runs": [record], "started": True, "measured": measured, "evidence": [e.id for e in told], "total_seconds": eta})  # fmt: skip
 
 

@@ -35,12 +35,14 @@ def generate(
     """
     from papertrain.configs.generating import generate as make
     from papertrain.configs.generating import targets
+    from papertrain.core.commands import line
     from papertrain.core.errors import Refused
     from papertrain.core.files import HIDDEN, Writer, sha256_text
     from papertrain.core.gate import decide_mode
     from papertrain.core.redact import holds_secret
     from papertrain.core.texts import say
     from papertrain.core.workspace import Workspace
+    from papertrain.evidence.checklist import untrainable
     from papertrain.verbs._jobs import absent, jobs, untold_template
 
     place = Workspace.open(work)
@@ -87,9 +89,11 @@ def generate(
         )
     settled = decide_mode(mode, place.root)
     action = (
-        f"papertrain status {work} --confirm derive"
+        line("papertrain", "status", work, "--confirm", "derive")
         if unconfirmed and settled == "standard"
-        else f"papertrain launch {work}"
+        else line("papertrain", "generate", work)
+        if dry_run
+        else line("papertrain", "launch", work, *(["--dry-run"] if untrainable(place) else []))
     )
     return Report(
         verb="generate",

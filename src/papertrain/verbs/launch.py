@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+from papertrain.core.commands import line
 from papertrain.core.params import Arg, DryRunArg, EnvArg, ModeArg, OverwriteArg
 from papertrain.core.report import Report
 from papertrain.core.texts import say
@@ -55,6 +56,8 @@ def launch(
       papertrain launch work --missing --max 2 --yes
       papertrain launch work --resume --yes -- --learning_rate 1e-4
     """
+    from msgspec import structs
+
     from papertrain.core.gate import decide_mode, require_confirmed
     from papertrain.core.workspace import Workspace
     from papertrain.verbs import _launch
@@ -64,7 +67,7 @@ def launch(
     chosen = _launch.cells(space, run, missing, max_, overwrite)
     if not chosen:
         return Report(verb="launch", mode=settled, result=say("nothing to start: every run of the study is done"),
-                      explanation=say("--run ID --overwrite starts one again"), action=f"papertrain evaluate {work}", data={"runs": [], "started": False})  # fmt: skip
+                      explanation=say("--run ID --overwrite starts one again"), action=line("papertrain", "evaluate", work), data={"runs": [], "started": False})  # fmt: skip
     for cell in chosen:
         if space.study.method(cell.method).kind == "train":
             require_confirmed(space, cell.method, settled, say("launch of {run}", run=cell.id))
@@ -89,10 +92,29 @@ def launch(
     warnings = [*_stale(space, chosen, settled), *_preflight(space, todo, settled)]
     body = "\n".join(line for one in todo for line in [*_launch.shown(one, environment), ""])
     plain = [_plain(one) for one in todo]
-    if dry_run or not (yes or _asked(body)):
+    if env not in (None, "auto"):
+        todo = [structs.replace(one, asked_environment=str(env)) for one in todo]
+    stopped = next((e for one in todo if (e := _launch.cannot_start(space, one, environment)) is not None), None)
+    if stopped is not None and yes and not dry_run:
+        raise stopped
+    if stopped is not None or dry_run or not (yes or _asked(body)):
         why = say("a dry run: nothing was started") if dry_run else say("nothing was started: add --yes to start it")
+        again = _again(
+            work,
+            run=run,
+            missing=missing,
+            max=max_,
+            target=target,
+            launcher=launcher,
+            resume=resume,
+            overwrite=overwrite,
+            env=env,
+        )
+        if stopped is not None:
+            warnings.append("; ".join((stopped.says.partition(";")[0], *stopped.ask)))
+            again = stopped.command or again
         return Report(verb="launch", mode=settled, result=say("{n} to start: {first}", n=len(todo), first=", ".join(one.run.id for one in todo[:3])),
-                      body=body, explanation=_checked(space, todo, environment) or why, action=_again(work, run=run, missing=missing, max=max_, target=target, launcher=launcher, resume=resume, env=env),
+                      body=body, explanation=_checked(space, todo, environment) or why, action=again,
                       warnings=tuple(warnings), data={"runs": plain, "started": False})  # fmt: skip
     return _go(space, todo, environment, settled, body, warnings, supervise=supervise, overwrite=overwrite)
 
@@ -107,15 +129,19 @@ def _prepared(
     place = space.run_path(cell.id)
     if cell.state == "running":
         raise Refused(
-            f"{cell.id} is running ({cell.because})", code="running", file=place, command=f"papertrain watch {place}"
+            f"{cell.id} is running ({cell.because})",
+            code="running",
+            file=place,
+            command=line("papertrain", "watch", place),
         )
-    if cell.state == "done" and not overwrite:
+    if cell.state in ("done", "stale") and not overwrite:
+        again = line("papertrain", "launch", space.root, "--run", cell.id, "--overwrite", "--yes")
         raise Refused(
-            f"{cell.id} is done",
+            f"{cell.id} is done" if cell.state == "done" else f"{cell.id} is stale: {cell.because}",
             code="done",
             file=place,
             ask=["--overwrite sets the finished run aside and starts anew"],
-            command=f"papertrain evaluate {space.root}",
+            command=again if cell.state == "stale" else line("papertrain", "evaluate", space.root),
         )
     one = _launch.ready(
         space,
@@ -129,7 +155,7 @@ def _prepared(
     if cell.state in ("failed", "interrupted") and not resume and not overwrite and _launch.has_checkpoint(place):
         raise Refused(
             f"{cell.id} left checkpoints behind ({cell.because})", code="has-checkpoints", file=place,
-            ask=["--resume goes on from the last one", "--overwrite sets them aside and starts anew"], command=f"papertrain launch {space.root} --run {cell.id} --resume --yes",
+            ask=["--resume goes on from the last one", "--overwrite sets them aside and starts anew"], command=line("papertrain", "launch", space.root, "--run", cell.id, "--resume", "--yes"),
         )  # fmt: skip
     why = _launch.launchers()[one.launcher].ready(_place(space, one, environment))
     if why is not None:
@@ -163,7 +189,7 @@ def _stale(space: Workspace, chosen: Sequence[Run], mode: Mode) -> list[str]:
                     text,
                     code="stale",
                     file=space.root / "configs" / method,
-                    command=f"papertrain generate {space.root}",
+                    command=line("papertrain", "generate", space.root),
                 )
             found.append(text + f": papertrain generate {space.root}")
     return found
@@ -194,7 +220,7 @@ def _preflight(space: Workspace, todo: Sequence[Ready], mode: Mode) -> list[str]
             say("check finds {n} errors: {first}", n=len(errors), first=told[0]),
             code="check-failed",
             file=files[0],
-            command=f"papertrain check {files[0]}",
+            command=line("papertrain", "check", files[0]),
         )
     return told
 
@@ -234,10 +260,10 @@ def _asked(body: str) -> bool:
 
 def _again(work: Path, **options: object) -> str:
     """The same command with --yes."""
-    words = ["papertrain", "launch", str(work)]
+    words: list[object] = ["papertrain", "launch", work]
     for name, value in options.items():
-        words += [] if value in (None, False) else [f"--{name}"] if value is True else [f"--{name}", str(value)]
-    return " ".join([*words, "--yes"])
+        words += [] if value in (None, False) else [f"--{name}"] if value is True else [f"--{name}", value]
+    return line(*words, "--yes")
 
 
 def _plain(one: Ready) -> dict[str, Any]:
@@ -280,6 +306,7 @@ def _told(
     space: Workspace, todo: Sequence[Ready], records: Sequence[dict[str, Any]], mode: Mode, warnings: Sequence[str]
 ) -> Report:
     from papertrain.core.units import show_seconds
+    from papertrain.evidence.checklist import launching
 
     lines = []
     for r in records:
@@ -305,13 +332,13 @@ def _told(
         result, why, action = (
             say("{n} submitted", n=len(records)),
             say("the scheduler keeps the run; its log is in {log}", log=place / "stdout.log"),
-            f"papertrain watch {place}",
+            line("papertrain", "watch", place),
         )
     elif code == 0:
         result = say("{n} of {all} finished", n=len(records), all=len(todo))
         why, action = (
             say("each has its record.json: command, versions, digests, exit code"),
-            f"papertrain evaluate {space.root}",
+            line("papertrain", "evaluate", space.root),
         )
     elif last["stopped_by"]:
         result = say(
@@ -319,7 +346,7 @@ def _told(
         )
         why, action, level = (
             say("the training was told, and saved what it could"),
-            f"papertrain launch {space.root} --run {last['run']} --resume --yes",
+            launching(space, next((r for r in space.grid() if r.id == last["run"]), None)),
             "error",
         )
     else:
@@ -328,7 +355,7 @@ def _told(
         )
         why, action, level = (
             say("its output is in {log}", log=place / "stdout.log"),
-            f"papertrain diagnose {place}",
+            line("papertrain", "diagnose", place),
             "error",
         )
     return Report(verb="launch", mode=mode, result=result, body="\n".join(lines), explanation=why, action=action, warnings=tuple(warnings), level=level,

@@ -5,13 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
+from papertrain.core.commands import line
 from papertrain.core.params import Arg, ModeArg
 from papertrain.core.report import Report
 from papertrain.core.texts import say
 
 
 def next(
-    work: Annotated[Path | None, Arg("the workspace", "WORK")] = None,
+    work: Annotated[Path | None, Arg("the workspace (default: this folder, if it is one)", "WORK")] = None,
     *,
     mode: ModeArg = None,
 ) -> Report:
@@ -24,9 +25,11 @@ def next(
     from papertrain.core.workspace import Workspace
     from papertrain.evidence.checklist import next_step
 
+    if work is None and Workspace.is_workspace(Path()):
+        work = Path()
     if work is None or (work.is_dir() and not Workspace.is_workspace(work)) or not work.exists():
         place = work or Path("work")
-        command = f"papertrain plan MODEL --data FILE -o {place}"
+        command = line("papertrain", "plan", "MODEL", "--data", "FILE", "-o", place)
         return Report(
             verb="next",
             mode=decide_mode(mode, work),
@@ -36,21 +39,15 @@ def next(
             data={"command": command, "step": "derive", "because": "no workspace"},
         )
     space = Workspace.open(work)
-    step = next_step(space)
     chosen = decide_mode(mode, work)
-    if step is not None and step.state == "unconfirmed" and chosen != "standard":
-        # Outside of work for a paper the confirmation is advised, not awaited: the first step that is open goes first.
-        from papertrain.evidence.checklist import steps
-
-        later = [s for s in steps(space) if s.state in ("missing", "stale")]
-        step = later[0] if later else step
+    step = next_step(space, chosen)
     if step is None:
         return Report(
             verb="next",
             mode=chosen,
             result=say("nothing is left to run"),
             explanation=say("every step is done, and the package matches the workspace"),
-            action=f"papertrain report {work} -o report.html",
+            action=line("papertrain", "report", work, "-o", "report.html"),
             data={"command": None, "step": None, "because": "done"},
         )
     return Report(

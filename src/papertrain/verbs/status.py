@@ -37,7 +37,7 @@ def status(
     papertrain status work --project               paper-project.yaml: what was understood, and a diff that adds what is known
     """
     from papertrain.core.gate import decide_mode
-    from papertrain.evidence.checklist import done_when, steps
+    from papertrain.evidence.checklist import done_when, next_step, steps
 
     space = Workspace.open(work)
     if project or authorize:
@@ -46,7 +46,8 @@ def status(
         return project_report(space, authorize, decide_mode(mode, work))
     said = _confirm(space, confirm) if confirm is not None else ""
     found, conditions, grid = steps(space), done_when(space), space.grid()
-    first = next((s for s in found if s.state != "done"), None)
+    settled = decide_mode(mode, work)
+    first = next_step(space, settled, found)
     done = sum(s.state == "done" for s in found)
     width = max(len(s.name) for s in found)
     body = [f"  {MARKS[s.state]} {s.step} {s.name:<{width}}  {s.state:<11} {s.because}" for s in found]
@@ -55,7 +56,7 @@ def status(
     details = ["", *(f"  [{'x' if c.met else ' '}] {c.text}: {c.because}" for c in conditions)]
     return Report(
         verb="status",
-        mode=decide_mode(mode, work),
+        mode=settled,
         result=(said + " " if said else "") + say("{done} of {all} steps done", done=done, all=len(found)),
         body="\n".join(body),
         details="\n".join(details),
