@@ -59,9 +59,12 @@ def one(m: Match, id: str, case: Case, answer: Answer, work: str) -> Diagnosis:
         for o in answer.matches
         if o is not m and o.confidence < m.confidence and o.rule.name not in {r.cls for r in m.ruled_out}
     )[:2]
+    # What stands in the list of candidates is not ruled out.
+    listed = {o.rule.name for o in answer.matches} - {r.cls for r in rivals}
+    against = tuple(r for r in m.ruled_out if r.cls not in listed)
     return Diagnosis(
         id=id, cls=rule.name, branch=rule.branch, title=m.title or rule.what, cause=m.cause or rule.why, confidence=round(m.confidence, 2),
-        benign=rule.benign, evidence=m.evidence, ruled_out=(*m.ruled_out[:4], *rivals), next_check="" if rule.benign else m.next_check or rule.next_check,
+        benign=rule.benign, evidence=m.evidence, ruled_out=(*against[:4], *rivals), next_check="" if rule.benign else m.next_check or rule.next_check,
         fixes=() if rule.benign else tuple(fixes(m, id, case, work)),
     )  # fmt: skip
 

@@ -23,10 +23,11 @@ HF = {
     "stage3_param_persistence_threshold": "", "train_batch_size": "", "train_micro_batch_size_per_gpu": "", "ds_gradient_accumulation_steps": "",
     "ds_optimizer_lr": "", "gradient_clipping": "", "overlap_comm": "", "torch_adam": "", "communication_data_type": "", "grad_accum_dtype": "",
     "gpus": "", "master_port": "", "RANK": "", "method": "", "lora_targets": "", "use_reentrant": "", "adapter": "", "lora_rank": "", "temperature": "temperature",
+    "enable_liger_kernel": "use_liger_kernel",
 }  # fmt: skip
 LLAMAFACTORY = HF | {
     "attention": "flash_attn", "sequence_length": "cutoff_len", "method": "finetuning_type", "lora_targets": "lora_target", "use_reentrant": "use_reentrant_gc",
-    "adapter": "adapter_name_or_path", "lora_rank": "lora_rank", "beta": "pref_beta", "torch_dtype": "", "use_cache": "",
+    "adapter": "adapter_name_or_path", "lora_rank": "lora_rank", "beta": "pref_beta", "torch_dtype": "", "use_cache": "", "enable_liger_kernel": "enable_liger_kernel",
 }  # fmt: skip
 AXOLOTL = HF | {
     "micro_batch_size": "micro_batch_size",
@@ -34,6 +35,7 @@ AXOLOTL = HF | {
     "epochs": "num_epochs",
     "optimizer": "optimizer",
     "lora_rank": "lora_r",
+    "enable_liger_kernel": "",
 }
 DEEPSPEED = {
     "zero_stage": "zero_optimization.stage", "overlap_comm": "zero_optimization.overlap_comm", "reduce_bucket_size": "zero_optimization.reduce_bucket_size",
@@ -47,7 +49,7 @@ DEEPSPEED = {
 }  # fmt: skip
 ONLY_WHERE_WRITTEN = frozenset({"ds_optimizer_lr", "ds_gradient_accumulation_steps", "train_batch_size", "train_micro_batch_size_per_gpu", "gradient_clipping", "tf32",
                                 "device_map", "low_cpu_mem_usage", "prediction_loss_only", "fp16_full_eval", "stage3_prefetch_bucket_size", "torch_adam", "offload_param",
-                                "reduce_bucket_size", "stage3_param_persistence_threshold", "preprocessing_num_workers", "enable_liger_kernel", "use_unsloth_gc", "use_cache"})  # fmt: skip
+                                "reduce_bucket_size", "stage3_param_persistence_threshold", "preprocessing_num_workers", "use_unsloth_gc", "use_cache"})  # fmt: skip
 SPEAKS = {
     ("llamafactory", "attention"): {"sdpa": "sdpa", "eager": "disabled"}, ("llamafactory", "lora_targets"): {"all-linear": "all"},
     ("llamafactory", "optimizer"): {"adamw_8bit": "adamw_8bit"}, ("hf", "optimizer"): {"adamw_8bit": "adamw_bnb_8bit"},

@@ -12,9 +12,12 @@ ERRORS = ("unhandled system error", "ncclSystemError")
 SHM = ("Error while creating shared memory segment", "Call to posix_fallocate failed", "Call to shm_open", "shmOpen", "NCCL WARN ~ NCCL WARN.*(/dev/shm|shared memory|\\bshm\\b)",
        "/dev/shm/nccl-", "unable to allocate shared memory", "--ipc=host", "--shm-size", "ipc=host")  # fmt: skip
 INTERFACE = ("no socket interface found", "Call to connect returned", "Call to connect to", "NCCL WARN socketStartConnect", "socketPollConnect", "NCCL WARN Net : Connect",
-             "Connect to ~ NCCL WARN.*Connect to .* failed", "unable to find interface", "NCCL WARN NET/IB", "No route to host", "NCCL WARN Bootstrap : no socket")  # fmt: skip
-DOCKER = ("docker0", ":172.1 ~ :172\\.1[789]\\.\\d+\\.\\d+<", "docker", "container")
-SIGNATURES = (*ERRORS, *SHM, *INTERFACE, *DOCKER)
+             "Connect to ~ NCCL WARN.*Connect to .* failed", "unable to find interface", "NCCL WARN NET/IB", "No route to host", "NCCL WARN Bootstrap : no socket",
+             "socketStartConnect ~ [Cc]onnect to (?!172\\.1[789]\\.).* failed")  # fmt: skip
+DOCKER = ("docker0", "172.1 ~ \\b172\\.1[789]\\.\\d+\\.\\d+<", "docker", "container")
+BRIDGE = "onnect to ~ [Cc]onnect to 172\\.1[789]\\.\\d+\\.\\d+<"
+"""A peer at an address of Docker's bridge: nobody outside of that host reaches it."""
+SIGNATURES = (BRIDGE, *ERRORS, *SHM, *INTERFACE, *DOCKER)
 
 
 def weights(case: Case) -> dict[str, float]:
@@ -26,6 +29,8 @@ def weights(case: Case) -> dict[str, float]:
         w["nccl-system-error-interface"] += 9
     if case.find(DOCKER[1]) or (case.find("docker0") and not case.find(*SHM)):
         w["nccl-system-error-docker-net"] += 6
+        if case.find(BRIDGE) and not case.find(*SHM):
+            w["nccl-system-error-docker-net"] += 12
     elif case.find("docker"):
         w["nccl-system-error-shm"] += 1
     if (case.facts.number("nnodes") or 1) > 1 or case.find("NNODES=2", "--nnodes"):

@@ -246,6 +246,9 @@ def weights(case: Case, oom: Oom) -> dict[str, float]:
         out["gpu-memory-held-by-others"] = 14
     elif foreign(oom) > 0.35 * (oom.total or 1):
         out["gpu-memory-held-by-others"] = 9
+    elif oom.tried is None and oom.total is None and oom.steps == 0 and "CUDA error: out of memory" in oom.line.text:
+        # The driver itself had nothing left while the first tensors were moved: somebody else holds the card.
+        out["gpu-memory-held-by-others"] = 16 if oom.phase in ("load", "") else 4
     if oom.phase in by_phase:
         out[by_phase[oom.phase]] += 9
         if oom.phase == "optimizer":
@@ -402,6 +405,21 @@ FUSED_LOSS = fix(
     sets={"enable_liger_kernel": True},
     proof="the request of batch × length × vocabulary is gone",
 )
+
+
+_LOGITS = re.compile(
+    r"logits\s*=\s*logits\.float\(\)|logits\.float\(\)|cross_entropy|log_softmax|CrossEntropyLoss|\blm_head\(|shift_logits"
+)
+
+
+def logits(case: Case) -> LogLine | None:
+    """The line of the code that shows that the logits (batch × length × vocabulary) were what was asked for."""
+    oom = find(case)
+    if oom is None or oom.phase not in ("forward", "backward", ""):
+        return None
+    log = next(x for x in case.logs if x.name == oom.line.file)
+    at = next((i for i, x in enumerate(log.lines) if x.no >= oom.line.line), 0)
+    return next((log.quote(i) for i in range(at, max(-1, at - 14), -1) if _LOGITS.search(log.lines[i].text)), None)
 
 
 def remedies(*chosen: Remedy) -> tuple[Remedy, ...]:

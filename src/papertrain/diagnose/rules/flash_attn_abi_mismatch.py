@@ -11,8 +11,8 @@ RULE = cause(
     sig=(
         "undefined symbol ~ (?i)flash|undefined symbol: _ZN?K?\\d*c10",
         "flash_attn_2_cuda",
-        "flash_attn ~ (?i)No module named 'flash_attn|DLL load failed.*flash",
-        "FlashAttention2 has been toggled on, but it cannot be used",
+        "flash_attn ~ (?i)DLL load failed.*flash",
+        "FlashAttention2 has been toggled on, but it cannot be used ~ ^(?!.*not installed)",
         "fused_dense_lib",
     ),
     confidence=0.93,

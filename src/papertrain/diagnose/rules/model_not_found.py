@@ -1,6 +1,42 @@
 """The model's files cannot be found or fetched."""
 
-from papertrain.diagnose.rule import cause, fix
+from msgspec.structs import replace
+
+from papertrain.diagnose.case import Case
+from papertrain.diagnose.rule import Match, by_signature, cause, fix
+
+GATED = (
+    "gated repo",
+    "GatedRepoError",
+    "is restricted. You must",
+    "is restricted and you are not in the authorized list",
+)
+
+
+def judge(case: Case) -> Match | None:
+    """A gated model is there: what is missing is the accepted licence and the login."""
+    found = by_signature(RULE, case)
+    gated = case.find(*GATED)
+    if not gated:
+        return found
+    m = case.search(r"huggingface\.co/([\w.-]+/[\w.-]+)", "huggingface.co")
+    repo = m[1] if m else "the model's page"
+    page = f"https://huggingface.co/{repo}" if m else repo
+    return replace(
+        found or RULE.found(0.92, gated[:2]),
+        title="The model is gated: its licence is not accepted, or nobody is logged in",
+        cause=f"The hub has the model, and gives it only to accounts that accepted its licence. Page: {page}.",
+        next_check="hf auth whoami",
+        remedies=(
+            fix(
+                f"accept the licence at {page}, then log in on this machine",
+                "hf auth login",
+                proof="hf auth whoami names the account, and the config loads",
+            ),
+            fix("or a model without a gate", sets={"model": "<open model>"}, effect="experiment"),
+        ),
+    )
+
 
 RULE = cause(
     "TR590",
@@ -9,7 +45,9 @@ RULE = cause(
     yields=("zero3-empty-weights-saved",),
     title="The model's files cannot be found or fetched",
     why="The name is neither a local folder nor reachable on the hub: no network, no access, or a typing error.",
+    judge=judge,
     sig=(
+        *GATED,
         "is not a local folder and is not a valid model identifier",
         "is not a valid model identifier listed on",
         "couldn't connect to 'https://huggingface.co'",

@@ -13,7 +13,7 @@ RULE = cause(
     "TR513",
     "nccl-system-error-docker-net",
     "nccl-hang",
-    title="NCCL system error, probably from inside a container's own network",
+    title="NCCL system error, probably from inside a container's own network (docker bridge)",
     why="The message carries no reason; between containers the bridge network hides the peers, and one line of NCCL_DEBUG=INFO tells.",
     judge=judge,
     sig=nccl.SIGNATURES,

@@ -1,12 +1,25 @@
 """Activations of one micro-batch do not fit beside the model."""
 
+from msgspec.structs import replace
+
 from papertrain.diagnose.case import Case
 from papertrain.diagnose.rule import Match, cause
 from papertrain.diagnose.rules import _oom as oom
 
 
 def judge(case: Case) -> Match | None:
-    return oom.judge(case, RULE.name, RULE)
+    found = oom.judge(case, RULE.name, RULE)
+    line = oom.logits(case) if found else None
+    if found is None or line is None:
+        return found
+    return replace(
+        found,
+        title="The logits (batch × length × vocabulary) do not fit beside the model",
+        cause="The failing line works on the logits: their size grows with the vocabulary, and in fp32 they are kept twice. "
+        + found.cause,
+        evidence=(*found.evidence[:1], line, *found.evidence[1:]),
+        remedies=oom.remedies(oom.FUSED_LOSS, oom.HALF, oom.SHORTER, oom.ZERO, oom.CHECKPOINTING),
+    )
 
 
 RULE = cause(

@@ -1,6 +1,49 @@
 """A package is not installed."""
 
-from papertrain.diagnose.rule import cause, fix
+import re
+
+from msgspec.structs import replace
+
+from papertrain.diagnose.case import Case
+from papertrain.diagnose.rule import Match, Remedy, by_signature, cause, fix
+
+NAMES = {
+    "sklearn": "scikit-learn", "yaml": "pyyaml", "PIL": "pillow", "cv2": "opencv-python", "bs4": "beautifulsoup4", "dateutil": "python-dateutil",
+    "flash_attn": "flash-attn --no-build-isolation", "rouge_score": "rouge-score", "fused_layer_norm_cuda": "",
+}  # fmt: skip
+_NAME = re.compile(
+    r"No module named ['\"]?([A-Za-z_]\w*)|package ([A-Za-z][\w-]*) seems to be not installed"
+    r"|No package metadata was found for ['\"]?([A-Za-z][\w-]*)|PackageNotFoundError: ([A-Za-z][\w-]*)"
+)
+
+
+def judge(case: Case) -> Match | None:
+    """With the name of the package, where a line tells it."""
+    found = by_signature(RULE, case)
+    if found is None:
+        return None
+    told = next((m for line in found.evidence if (m := _NAME.search(line.text))), None)
+    if told is None:
+        return found
+    module = next(g for g in told.groups() if g)
+    package = NAMES.get(module, module.replace("_", "-"))
+    if not package:
+        return found
+    remedies: list[Remedy] = []
+    if "flash" in module:
+        remedies.append(
+            fix("the attention of torch itself: no package needed", sets={"attention": "sdpa"}, proof="the model loads")
+        )
+    remedies.append(
+        fix("install it in the training environment", f"python -m pip install {package}", proof="the import passes")
+    )
+    return replace(
+        found,
+        title=f"The package {package.split()[0]} is not installed",
+        next_check=f"python -m pip show {package.split()[0]}",
+        remedies=tuple(remedies),
+    )
+
 
 RULE = cause(
     "TR589",
@@ -8,7 +51,9 @@ RULE = cause(
     "environment",
     title="A package is not installed",
     why="An import fails before anything is trained.",
+    judge=judge,
     sig=(
+        "seems to be not installed",
         "No module named ~ (ModuleNotFoundError|ImportError|PackageNotFoundError).*No module named",
         "PackageNotFoundError ~ No package metadata was found for|PackageNotFoundError",
         "is not installed ~ (?i)package.{0,40}is not installed",
@@ -18,7 +63,6 @@ RULE = cause(
     yields=(
         "deepspeed-single-gpu-launch",
         "megatron-apex-missing-fused-kernel",
-        "flash-attn-abi-mismatch",
         "accelerate-version-mismatch",
     ),
     next_check="pip list | grep -i <package>",

@@ -1,0 +1,28 @@
+"""The checkpoint to resume from is not there, or not complete."""
+
+from papertrain.diagnose.rule import cause, fix
+
+RULE = cause(
+    "TR665",
+    "resume-checkpoint-missing",
+    "resume",
+    title="The checkpoint to resume from is not there, or not complete",
+    why="resume_from_checkpoint points to a folder without the Trainer's files, or is true while the output folder holds no checkpoint.",
+    sig=(
+        "Can't find a valid checkpoint",
+        "No valid checkpoint found in output directory",
+        "Can't find a checkpoint index",
+    ),
+    confidence=0.93,
+    next_check="ls -d */checkpoint-* checkpoint-*",
+    fixes=(
+        fix(
+            "name a checkpoint that exists",
+            sets={"resume_from_checkpoint": "<checkpoint folder>"},
+            proof="the log says Continuing training from",
+        ),
+        fix("or begin anew", sets={"resume_from_checkpoint": None}, proof="training starts at step 0"),
+    ),
+    fires="ValueError: Can't find a valid checkpoint at out/checkpoint-500",
+    quiet="Resuming training from out/checkpoint-500",
+)
