@@ -15,9 +15,9 @@ from typing import Any
 
 from papertrain.configs.programs import STARTED, Cell, program
 from papertrain.configs.target import Job, seen_from
+from papertrain.core.commands import line
 from papertrain.core.discover import discover
 from papertrain.core.environment import Environment, read_environment
-from papertrain.core.commands import line
 from papertrain.core.errors import PapertrainError, Refused, nearest
 from papertrain.core.files import Writer
 from papertrain.core.program import Program, Variable, shell_line

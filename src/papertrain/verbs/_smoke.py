@@ -160,9 +160,9 @@ def _told(work: Workspace, run: Run, place: Path, folder: str, record: dict[str,
 
 def _log(path: Path) -> list[dict[str, Any]]:
     found = []
-    for line in path.read_text("utf-8", errors="replace").splitlines() if path.is_file() else ():
+    for row in path.read_text("utf-8", errors="replace").splitlines() if path.is_file() else ():
         try:
-            found.append(json.loads(line))
+            found.append(json.loads(row))
         except ValueError:
             continue
     return [x for x in found if isinstance(x, dict)]
