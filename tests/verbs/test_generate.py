@@ -56,9 +56,16 @@ def test_what_a_person_edited_is_left_alone_and_overwritten_only_when_told(tmp_p
     generate(work)
     edited = work / "configs/ours/llamafactory/train.yaml"
     edited.write_text(edited.read_text() + "# mine\n")
-    with pytest.raises(Refused) as refusal:
-        generate(work)
-    assert refusal.value.exit == 3 and edited.read_text().endswith("# mine\n")
+    other = work / "configs/ours/llamafactory/predict.yaml"
+    written = other.read_text()
+    other.unlink()
+    report = generate(work)
+    assert report.exit_code() == 0 and any(
+        "llamafactory/train.yaml" in w and "--overwrite" in w for w in report.warnings
+    )
+    assert edited.read_text().endswith("# mine\n") and other.read_text() == written, "the others are written"
+    assert generate(work).warnings, "it is still a person's file the next time"
+    assert "# mine" in generate(work, dry_run=True).body
     generate(work, overwrite=True)
     assert not edited.read_text().endswith("# mine\n")
 

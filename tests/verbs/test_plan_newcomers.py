@@ -8,10 +8,13 @@ from typing import Any
 
 import pytest
 
-from papertrain.core.errors import PapertrainError
+from papertrain.core.errors import PapertrainError, Refused
+from papertrain.core.gate import confirmation
+from papertrain.core.workspace import Workspace
 from papertrain.facts.frameworks.load import registered
 from papertrain.verbs.generate import generate
 from papertrain.verbs.plan import plan
+from papertrain.verbs.status import status
 
 
 @pytest.fixture
@@ -82,3 +85,36 @@ def test_a_rate_far_off_a_length_that_cuts_and_a_card_of_two_sizes_are_warned_of
     assert any("longer than 16 tokens" in w for w in said) and any(w.startswith("A100 read as") for w in said)
     quiet = plan("Qwen/Qwen2.5-7B-Instruct", data=chat, gpu="A100 80GB", sets=["learning_rate=2e-4"]).warnings
     assert not any("times above" in w or "longer than" in w or "read as" in w for w in quiet)
+
+
+def test_a_folder_with_another_models_plan_is_not_taken_over(tmp_path: Path, chat: Path) -> None:
+    w = tmp_path / "w"
+    plan("Qwen/Qwen2.5-7B-Instruct", data=chat, gpu="A100 80GB", output=w)
+    before = (w / "plans/ours/plan.json").read_bytes()
+    with pytest.raises(Refused, match=r"Qwen/Qwen2\.5-7B-Instruct") as caught:
+        plan("Qwen/Qwen2.5-0.5B-Instruct", data=chat, gpu="A100 80GB", output=w)
+    assert "--name" in (caught.value.command or "") and (w / "plans/ours/plan.json").read_bytes() == before
+    plan("Qwen/Qwen2.5-7B-Instruct", data=chat, gpu="A100 80GB", output=w, sets=["learning_rate=1e-4"])
+    plan("Qwen/Qwen2.5-0.5B-Instruct", data=chat, gpu="A100 80GB", output=w, name="small")
+    plan("Qwen/Qwen2.5-0.5B-Instruct", data=chat, gpu="A100 80GB", output=w, overwrite=True)
+    assert Workspace(w).plan("ours").model.name == "Qwen/Qwen2.5-0.5B-Instruct"
+
+
+def test_a_sweep_names_the_plans_that_it_wrote(tmp_path: Path, chat: Path) -> None:
+    r = plan("Qwen/Qwen2.5-0.5B-Instruct", data=chat, gpu="A100 80GB", output=tmp_path / "w", sweep="learning_rate")
+    assert Workspace(tmp_path / "w").methods() == sorted(Workspace(tmp_path / "w").methods())
+    assert all(name in r.body for name in Workspace(tmp_path / "w").methods()) and len(r.data["sweep"]) == 3
+
+
+def test_the_page_of_a_plan_says_that_it_is_confirmed_unless_a_person_edited_it(tmp_path: Path, chat: Path) -> None:
+    w = tmp_path / "w"
+    plan("Qwen/Qwen2.5-0.5B-Instruct", data=chat, gpu="A100 80GB", output=w)
+    page = w / "plans/ours/plan.md"
+    assert "**unconfirmed**" in page.read_text()
+    status(w, confirm="derive")
+    assert "Status: **confirmed at " in page.read_text() and "unconfirmed" not in page.read_text()
+    assert confirmation(Workspace(w), "ours") is not None
+    page.write_text(page.read_text() + "mine\n")
+    edited = page.read_text()
+    status(w, confirm="derive")
+    assert page.read_text() == edited and confirmation(Workspace(w), "ours") is not None

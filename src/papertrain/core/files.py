@@ -22,6 +22,8 @@ from pathlib import Path, PurePosixPath
 from types import TracebackType
 from typing import IO
 
+from msgspec.structs import replace
+
 from papertrain.core.errors import PapertrainError, Refused
 from papertrain.core.redact import redact
 from papertrain.core.values import Value
@@ -207,12 +209,14 @@ class Writer:
     """Stages files and writes them all at the end of the `with` block, or none.
 
     root: the place the user named; nothing outside it is ever written, also through links. overwrite: replace files that
-    a person edited. dry_run: stage, compare, and write nothing. `changes` tells what happened, with diffs.
+    a person edited; keep: leave those alone and write the others, instead of refusing. dry_run: stage, compare, and
+    write nothing. `changes` tells what happened, with diffs.
     """
 
-    def __init__(self, root: Path, *, overwrite: bool = False, dry_run: bool = False) -> None:
+    def __init__(self, root: Path, *, overwrite: bool = False, keep: bool = False, dry_run: bool = False) -> None:
         self.root = Path(root)
         self.overwrite = overwrite
+        self.keep = keep and not overwrite
         self.dry_run = dry_run or _reading.get()
         self.changes: list[Written] = []
         self._staged: dict[str, tuple[bytes, bool]] = {}
@@ -250,6 +254,7 @@ class Writer:
             return
         if self.dry_run:
             self._compare(self._digests())
+            self._keep()
             return
         try:
             self.root.mkdir(parents=True, exist_ok=True)
@@ -302,6 +307,14 @@ class Writer:
             edited = hashlib.sha256(old).hexdigest() not in (digests.get(name), pending.get(name))
             self.changes.append(Written(path=name, kind="edited" if edited else "changed", diff=diff, size=len(data)))
 
+    def _keep(self) -> None:
+        """What a person edited is no longer staged, and said to be kept."""
+        if self.keep:
+            self.changes = [replace(c, kind="kept") if c.kind == "edited" else c for c in self.changes]
+            for change in self.changes:
+                if change.kind == "kept":
+                    self._staged.pop(change.path, None)
+
     def _write(self) -> None:
         for name, size in self._sizes.items():
             if size_of(self.root / name) != size:
@@ -312,6 +325,7 @@ class Writer:
                 )
         digests = self._digests()
         self._compare(digests)
+        self._keep()
         edited = [c for c in self.changes if c.kind == "edited"]
         if edited and not self.overwrite:
             names = ", ".join(c.path for c in edited[:4]) + (f" and {len(edited) - 4} more" if len(edited) > 4 else "")
@@ -321,11 +335,12 @@ class Writer:
                 file=self.root / edited[0].path,
                 ask=["--dry-run shows the difference", "--overwrite replaces the edits", "or move the file away"],
             )
-        after = {c.path: hashlib.sha256(self._staged[c.path][0]).hexdigest() for c in self.changes}
-        if any(c.kind != "same" for c in self.changes):
+        staged = [c for c in self.changes if c.path in self._staged]
+        after = {c.path: hashlib.sha256(self._staged[c.path][0]).hexdigest() for c in staged}
+        if any(c.kind != "same" for c in staged):
             pending = self._digests(PENDING) | after
             write_atomic(self.root / PENDING, (json.dumps(pending, indent=0, sort_keys=True) + "\n").encode())
-        for change in self.changes:
+        for change in staged:
             data, executable = self._staged[change.path]
             if change.kind != "same":
                 write_atomic(self.root / change.path, data, executable=executable)

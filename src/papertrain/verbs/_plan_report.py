@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from papertrain.verbs import _plan
 
 def report_of(
     p: TrainingPlan, diffs: list[Difference], *, place: Path | None, mode: Mode, before: TrainingPlan | None, wrote: list[str], notes: list[str],
-    command: str, written: bool, env: str | None = None,
+    command: str, written: bool, env: str | None = None, swept: Sequence[str] = (),
 ) -> Report:  # fmt: skip
     missing, unavailable = _plan.environment_notes(p, env)
     defaults = _plan.factory_defaults()
@@ -46,6 +47,7 @@ def report_of(
         body += words.wrapped("  cards             ", words.cards_line(p))
     body += words.wrapped("  data              ", words.data_line(p))
     body += [line for n in notes for line in words.wrapped("  calibrated        ", n)]
+    body += words.wrapped("  sweep             ", "; ".join(swept)) if swept else []
     lead = say("to make it fit") if p.fits in ("no", "tight") else say("other ways")
     for i, a in enumerate(p.alternatives[:3]):
         body += words.wrapped(f"  {lead if i == 0 else '':<16}  ", words.alternative_words(a, seconds))
@@ -83,6 +85,7 @@ def report_of(
             **_plan.data_of(p, diffs),
             "calibration": notes,
             "files": wrote,
+            "sweep": list(swept),
             "changed": _plan.changed(before, p),
             "provisional": p.provisional or mode == "exploratory",
         },

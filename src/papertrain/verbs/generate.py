@@ -55,7 +55,7 @@ def generate(
             raise Refused(
                 f"{name} would hold a secret: log in with the tool's own command instead", code="secret", file=name
             )
-    with Writer(root, overwrite=overwrite, dry_run=dry_run) as w:
+    with Writer(root, overwrite=overwrite, keep=True, dry_run=dry_run) as w:
         for name, text in made.files.items():
             w.text(name, text, executable=name.endswith(".sh"))
         if out is None:  # which plan the files were written from, so that a later change shows
@@ -63,7 +63,8 @@ def generate(
             w.text(f"{HIDDEN}/generated.json", json.dumps(known, indent=2, sort_keys=True) + "\n")
     w.changes = [c for c in w.changes if not c.path.startswith(HIDDEN)]
     unconfirmed = [job.name for job in todo if not job.confirmed]
-    changed = [c for c in w.changes if c.kind != "same"]
+    kept = [c.path for c in w.changes if c.kind == "kept"]
+    changed = [c for c in w.changes if c.kind not in ("same", "kept")]
     body = "\n".join(f"  {c.kind:<8} {c.path}" for c in w.changes)
     body += "".join(f"\n  {'not':<8} {s.method}/{s.target}: {s.why}" for s in made.skipped)
     result = say(
@@ -78,7 +79,7 @@ def generate(
             n=len(w.changes),
             new=len(changed),
         )
-        body += "\n\n" + "\n".join(c.diff for c in changed)
+        body += "\n\n" + "\n".join(c.diff for c in w.changes if c.kind != "same")
     because = say(
         "the reason of each value stands beside it; what a framework cannot say stands at the top of its file"
     )
@@ -97,7 +98,7 @@ def generate(
     )
     return Report(
         verb="generate",
-        warnings=(*untold_template(todo, made.written), *absent(root, todo)), result=result, explanation=because, action=action, body=body, mode=settled,
+        warnings=(*([say("edited since papertrain wrote it, so left alone: {names}; --dry-run shows what the plan says there, --overwrite replaces it", names=", ".join(kept))] if kept else []), *untold_template(todo, made.written), *absent(root, todo)), result=result, explanation=because, action=action, body=body, mode=settled,
         details="\n".join(f"  {where}: {name}: {why}" for where, unsaid in made.cannot_say.items() for name, why in unsaid.items()),
         data={
             "files": [{"path": c.path, "state": c.kind, "bytes": c.size, "sha256": sha256_text(made.files[c.path])} for c in w.changes],

@@ -79,6 +79,7 @@ def plan(
     """
     from papertrain.core.errors import PapertrainError
     from papertrain.core.gate import decide_mode
+    from papertrain.core.units import show_number
     from papertrain.core.workspace import NAME, Workspace
     from papertrain.plan.derive_question import read_sets
     from papertrain.verbs._plan_report import command_of, report_of
@@ -102,6 +103,8 @@ def plan(
         question, notes = _calibrated(question, calibrate)
     derived, diffs = _derive(question)
     around = _around(question, derived, sweep, place if chosen != "exploratory" else None)
+    if before is not None and not again and chosen != "exploratory" and not (overwrite or dry_run):
+        _same_model(before, derived, place, command)
     wrote: list[str] = []
     written = place is not None and chosen != "exploratory"
     if place is not None and chosen != "exploratory":
@@ -111,8 +114,26 @@ def plan(
     elif confirm:
         raise PapertrainError("--confirm needs a workspace to record it in: name one with -o", code="no-workspace")
     return report_of(
-        derived, diffs, place=place, mode=chosen, before=before, wrote=wrote, notes=notes, command=command, written=written and not dry_run, env=env
+        derived, diffs, place=place, mode=chosen, before=before, wrote=wrote, notes=notes, command=command, written=written and not dry_run, env=env,
+        swept=[f"{p.name}: {sweep} {show_number(p.values()[sweep])}" for _, p, _ in [(question, derived, diffs), *around]] if sweep else [],
     )  # fmt: skip
+
+
+def _same_model(before: TrainingPlan, derived: TrainingPlan, place: Path | None, command: str) -> None:
+    """A folder that holds the plan of another model is not taken over by a slip of the hand."""
+    from papertrain.core.commands import quoted
+    from papertrain.core.errors import Refused
+    from papertrain.facts.catalogue import key
+
+    if place is None or key(before.model.name) == key(derived.model.name):
+        return
+    raise Refused(
+        f"the plan {before.name} there is for {before.model.name}, not for {derived.model.name}",
+        code="other-model",
+        file=place,
+        ask=["--name NAME adds this one beside it", "--overwrite replaces it", "or another folder with -o"],
+        command=f"{command} --name {key(derived.model.name).replace('.', '-')[:40]} -o {quoted(place)}",
+    )
 
 
 def _asked(o: dict[str, Any]) -> Question:

@@ -82,8 +82,23 @@ def _confirm(space: Workspace, step: str) -> str:
     if not methods:
         raise PapertrainError("no plan to confirm", code="no-plan", file=space.root)
     for method in methods:
-        confirm(space, method)
+        _said_in_plan(space, method, confirm(space, method).at)
     return say("Confirmed: the plan of {methods}.", methods=", ".join(methods))
+
+
+def _said_in_plan(space: Workspace, method: str, at: str) -> None:
+    """`plan.md` says it too; one that a person edited is left as it is."""
+    from contextlib import suppress
+
+    from papertrain.core.errors import PapertrainError, Refused
+    from papertrain.core.files import Writer, read_text
+
+    page = space.plan_path(method).with_name("plan.md")
+    with suppress(PapertrainError):
+        lines = read_text(page, limit=2**22).splitlines()
+        marked = [f"Status: **confirmed at {at}**" if one.startswith("Status: **") else one for one in lines]
+        with suppress(Refused), Writer(space.root) as w:
+            w.text(f"plans/{method}/plan.md", "\n".join(marked) + "\n")
 
 
 def _grid_lines(rows: list[tuple[str, str, str]]) -> list[str]:
