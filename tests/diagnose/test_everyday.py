@@ -80,7 +80,9 @@ def test_a_card_that_is_full_before_the_model_is_held_by_somebody_else():
 
 
 def test_what_is_listed_as_a_candidate_is_not_ruled_out():
-    listed = found("NCCL error in: a.cpp:1275, unhandled system error, NCCL version 2.14.3\nncclSystemError: System call failed.")
+    listed = found(
+        "NCCL error in: a.cpp:1275, unhandled system error, NCCL version 2.14.3\nncclSystemError: System call failed."
+    )
     names = {d.cls for d in listed}
     assert len(names) > 1
     assert not any(r.cls in names and "less likely" not in r.because for d in listed for r in d.ruled_out)

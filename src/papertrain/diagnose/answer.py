@@ -97,11 +97,12 @@ def fix_json(f: Fix) -> dict[str, Any]:
 
 
 def branch_says(d: Diagnosis) -> str:
-    """The branch taken and why, and whether the evidence leads elsewhere than the method's first fixes."""
+    """The branch taken and why; the method's first fixes only where the evidence leads to them."""
     name, why, first = BRANCHES[d.branch]
+    what = "out of memory" if d.cls.startswith("oom-") else why
     if d.cls.startswith(IN_ORDER):
-        return say("{name}: {why}; as the method's order has it: {first}", name=name, why=why, first=first)
-    return say("{name}: {why}; the evidence outweighs the method's order ({first})", name=name, why=why, first=first)
+        return say("{name}: {what}; the method tries in this order: {first}", name=name, what=what, first=first)
+    return say("{name}: {what}", name=name, what=what)
 
 
 def place(line: LogLine) -> str:
@@ -113,7 +114,8 @@ def body(found: Sequence[Diagnosis], most: int = 3) -> str:
     """Because, not, next: aligned, at most 100 columns."""
     out: list[str] = []
     for d in found[:most]:
-        if len(found) > 1:
+        if d is not found[0]:
+            # The first one is the result above.
             out.append(f"{d.id}  {d.cls}  {d.confidence:.2f}  {d.title}")
         for i, e in enumerate(d.evidence[:3]):
             out.append(f"  {'because' if i == 0 else '':8}  {_fit(e.text, 66):66}  {place(e)}")

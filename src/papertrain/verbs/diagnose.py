@@ -40,17 +40,24 @@ def diagnose(
       papertrain diagnose work/runs/ours.reviews.1
       ssh node cat train.log | papertrain diagnose -
     """
+    from msgspec.structs import replace
+
     from papertrain.core.errors import PapertrainError
     from papertrain.core.gate import decide_mode
     from papertrain.diagnose.answer import as_json, diagnoses
     from papertrain.verbs._diagnose import look_at
+    from papertrain.verbs._next import filled
 
     if not paths:
         raise PapertrainError("name a log, a run's folder, or - for standard input", code="missing-argument",
                               command="papertrain diagnose train.log")  # fmt: skip
     seen = look_at(paths, config, plan, env)
     work = str(seen.work.root) if seen.work else ""
-    found = diagnoses(seen.answer, seen.case, work)
+    data_files = [name for name, _ in seen.case.data]
+    found = [
+        replace(d, next_check=filled(d.next_check, paths, config, data_files))
+        for d in diagnoses(seen.answer, seen.case, work)
+    ]
     if seen.work is not None and found and not found[0].benign:
         remember(seen, found)
     decided: Mode = decide_mode(mode, seen.work.root if seen.work else None)
@@ -58,14 +65,16 @@ def diagnose(
         return cause_found(found, seen, paths, config, plan, env, decided)
     data: dict[str, Any] = {"diagnoses": [as_json(d) for d in found], "unexplained": ""}
     if seen.answer.failed:
-        return unexplained(seen, data, decided)
+        return unexplained(seen, data, decided, paths)
     if seen.answer.unjudged:
-        return unjudged(seen, data, decided)
+        return unjudged(seen, data, decided, paths)
     return no_failure(seen, found, data, decided, paths)
 
 
-def unjudged(seen: Look, data: dict[str, Any], mode: Mode) -> Report:
+def unjudged(seen: Look, data: dict[str, Any], mode: Mode, paths: Sequence[Path]) -> Report:
     """No log, or one that says nothing: neither a failure nor its absence."""
+    from papertrain.verbs._next import judge_otherwise
+
     names = ", ".join(Path(log.name).name for log in seen.case.logs[:3]) or say("the input")
     why = say("nothing here can be judged: {why}", why=seen.answer.unjudged)
     step = say(
@@ -73,7 +82,15 @@ def unjudged(seen: Look, data: dict[str, Any], mode: Mode) -> Report:
         names=names,
     )
     data["unexplained"] = f"{why}. {step}"
-    return Report(verb="diagnose", mode=mode, result=why, explanation=step, action=None, data=data, level="error")
+    return Report(
+        verb="diagnose",
+        mode=mode,
+        result=why,
+        explanation=step,
+        action=judge_otherwise(paths),
+        data=data,
+        level="error",
+    )
 
 
 def remember(seen: Look, found: Sequence[Diagnosis]) -> None:
@@ -109,8 +126,7 @@ def fix_command(
     words = [] if [first] == logs else [w for p in logs for w in ("--log", quoted(p))]
     words += [w for c in config if str(c) != str(first) for w in ("--config", quoted(c))]
     words += [*(["--plan", quoted(plan)] if plan else []), *(["--env", quoted(env)] if env else [])]
-    kept = "" if SAVED not in logs else "       " + say("(after keeping the log as {name})", name=SAVED)
-    return " ".join(["papertrain fix", quoted(first), id, *words]) + kept
+    return " ".join(["papertrain fix", quoted(first), id, *words])
 
 
 def cause_found(
@@ -123,6 +139,7 @@ def cause_found(
     mode: Mode,
 ) -> Report:
     from papertrain.diagnose.answer import as_json, body, fix_lines
+    from papertrain.verbs._next import fallback, runnable
 
     best = found[0]
     evidence = f"  {best.evidence[0].file}:{best.evidence[0].line}" if best.evidence else ""
@@ -134,7 +151,7 @@ def cause_found(
         confidence=f"{best.confidence:.2f}",
         where=evidence,
     )
-    action, fixes_text = None, ""
+    action, fixes_text = runnable(best.next_check, paths) or fallback(best.cls), ""
     if best.fixes:
         first = next((f for f in best.fixes if f.patch or f.edits), best.fixes[0])
         target = first.edits[0].file if first.edits else str(config[0]) if config else ""
@@ -143,15 +160,13 @@ def cause_found(
             if first.effect == "execution"
             else say("changes the experiment")
         )
-        action = (
-            fix_command(seen, target, first.id, paths, config, plan, env)
-            if first.edits or first.patch
-            else (best.next_check or first.title)
-        )
+        action = fix_command(seen, target, first.id, paths, config, plan, env) if first.edits or first.patch else action
         fixes_text = f"  {'fix':8}  {first.id} {first.title} ({effect})\n" + "\n".join(
             f"            {x}" for x in fix_lines(first).splitlines()
         )
     explanation = best.cause
+    if any(str(p) == "-" for p in paths) and action.startswith("papertrain fix"):
+        explanation += " " + say("Keep the log as {name} first: the fix is made from it again.", name=SAVED)
     every = "\n".join(
         f"{f.id}  [{f.effect}]  {f.title}\n"
         + "\n".join(f"      {x}" for x in fix_lines(f).splitlines())
@@ -163,9 +178,10 @@ def cause_found(
                   details=every, data={"diagnoses": [as_json(d) for d in found], "unexplained": ""}, unavailable=missing(seen))  # fmt: skip
 
 
-def unexplained(seen: Look, data: dict[str, Any], mode: Mode) -> Report:
+def unexplained(seen: Look, data: dict[str, Any], mode: Mode, paths: Sequence[Path]) -> Report:
     """An honest unknown: the three most suspicious lines, and what to run next."""
     from papertrain.diagnose.answer import place
+    from papertrain.verbs._next import look_closer
 
     why = say("it failed ({failed}), and no known cause fits", failed=seen.answer.failed)
     lines = seen.answer.suspicious
@@ -175,7 +191,7 @@ def unexplained(seen: Look, data: dict[str, Any], mode: Mode) -> Report:
     )
     data["unexplained"] = f"{why}. " + " | ".join(f"{e.file}:{e.line}: {e.text}" for e in lines) + f". {step}"
     data["suspicious"] = [{"file": e.file, "line": e.line, "text": e.text} for e in lines]
-    return Report(verb="diagnose", mode=mode, result=say("unknown: {why}", why=why), explanation=step, action=None, body=body, data=data, level="error",
+    return Report(verb="diagnose", mode=mode, result=say("unknown: {why}", why=why), explanation=step, action=look_closer(paths), body=body, data=data, level="error",
                   unavailable=missing(seen))  # fmt: skip
 
 

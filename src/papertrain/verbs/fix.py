@@ -105,6 +105,7 @@ def fix_diagnosis(target: Path, id: str, log: Sequence[Path], config: Sequence[P
     from papertrain.core.gate import decide_mode, require_confirmed
     from papertrain.verbs import _fix
     from papertrain.verbs._diagnose import method_of, workspace_of
+    from papertrain.verbs._next import fallback, runnable
 
     id, _, digest = id.partition("@")
     work, run = workspace_of([target]) if target.is_dir() else (None, "")
@@ -141,11 +142,12 @@ def fix_diagnosis(target: Path, id: str, log: Sequence[Path], config: Sequence[P
             data,
             say("{says}: nothing that can be patched here", says=says),
             "\n".join(chosen["commands"]) or chosen["proof"],
-            None,
+            next((c for x in chosen["commands"] if (c := runnable(x))), None) or fallback(diagnosis["class"]),
             decided,
         )
     if not yes:
         more = "".join(f" --log {quoted(p)}" for p in log) + "".join(f" --config {quoted(c)}" for c in config)
+        more += (f" --plan {quoted(plan)}" if plan else "") + (f" --env {quoted(env)}" if env else "")
         return shown(
             data,
             say("{says} would change {files}", says=says, files=_names(texts) or "plan.json"),
@@ -174,7 +176,9 @@ def fix_diagnosis(target: Path, id: str, log: Sequence[Path], config: Sequence[P
         say("{says} applied to {files}", says=says, files=_names(texts)),
         f"{proof}; {chosen['proof']}",
         reverse,
-        None,
+        f"papertrain launch {quoted(work.root)} --run {quoted(run)} --yes"
+        if work and run
+        else "papertrain check " + " ".join(quoted(Path(p)) for p in texts),
         decided,
     )
 
@@ -230,7 +234,7 @@ def derived_fix(
             if f["id"] == id:
                 return d, f, ""
     raise PapertrainError(f"no fix {id} for this log" + (f" (there are {', '.join(known)})" if known else ""), code="unknown-fix", nearest=nearest(id, known),
-                          command="papertrain diagnose " + " ".join(map(str, logs)))  # fmt: skip
+                          command="papertrain diagnose " + " ".join(map(quoted, logs)))  # fmt: skip
 
 
 def on_plan(work: Workspace, method: str, run: str, debug: str, diagnosis: dict[str, Any], chosen: dict[str, Any], data: dict[str, Any],
