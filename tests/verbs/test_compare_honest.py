@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import csv
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from papertrain.cli import main
 from papertrain.core.report import Report
 from papertrain.verbs.compare import compare
+from papertrain.verbs.evaluate import evaluate
+from papertrain.verbs.explain import explain
 
 
 def table(path: Path, text: str) -> Path:
@@ -170,3 +176,52 @@ class TestWhatIsPrinted:
             assert name in r.body
         r = compare([table(tmp_path / "m.csv", text)], all=True)
         assert {c["metric"]: c["higher_is_better"] for c in r.data["table"]["columns"]}["loss"] is False
+
+
+class TestNextCommand:
+    """Every 🎯 is one command that a person can type: it is run here as a shell would split it."""
+
+    def typed(self, r: Report) -> list[str]:
+        words = shlex.split(r.action or "")
+        assert words[:1] == ["papertrain"] and "…" not in (r.action or "") and main(words[1:]) == 0, r.action
+        return words
+
+    def test_after_a_comparison_of_odd_names(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.chdir(tmp_path)
+        a, b = labels(tmp_path / "my a.csv", HALF, GOLD), labels(tmp_path / "it's b.csv", OTHER_HALF, GOLD)
+        first = compare([a, b], metrics=["accuracy"], seed=3)
+        words = self.typed(first)
+        assert words[-2:] == ["-o", "paper"] and "--seed" in words and (tmp_path / "paper/tables/main.tex").is_file()
+        again = compare([a, b], output=Path("paper"), overwrite=True)
+        assert self.typed(again)[-2:] == ["--against", "paper"]
+
+    def test_where_a_test_is_refused_the_repair_is_said_beside_it(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.chdir(tmp_path)
+        r = compare([table(tmp_path / "m.csv", "method,acc; ours,0.8; base,0.7")], ours="ours", baseline="base")
+        assert "keep per-example outputs" in r.explanation
+        self.typed(r)
+
+    def test_with_many_systems_ours_and_baseline_are_filled_in(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.chdir(tmp_path)
+        r = compare([table(tmp_path / "m.csv", "method,acc; " + "; ".join(f"s{i},0.{i}1" for i in range(1, 9)))])
+        assert "--ours" in self.typed(r) and "--baseline" in (r.action or "")
+
+    def test_after_scores_of_two_files(self, tmp_path: Path) -> None:
+        a, b = labels(tmp_path / "a.csv", HALF, GOLD), labels(tmp_path / "b.csv", OTHER_HALF, GOLD)
+        r = evaluate([a, b])
+        assert "a 0." in r.result and "b 0." in r.result
+        assert "--baseline" in self.typed(r)
+        self.typed(evaluate([a]))
+
+    @pytest.mark.parametrize("name", ["3090", "a100", "H100", "h100-sxm", "learning_rate", "Qwen/Qwen2.5-7B-Instruct"])
+    def test_after_an_explanation(self, name: str) -> None:
+        self.typed(explain(name))
+
+    def test_a_card_is_printed_in_the_units_of_its_datasheet(self) -> None:
+        body = explain("h100-sxm").body
+        assert "79.6 GiB" in body and "989.0 TFLOP/s" in body and "GB/s" in body and "85.5 B" not in body
+        assert explain("a100").data["gpu"]["id"] == "a100-sxm-80gb" and "read as" in explain("a100").explanation

@@ -9,6 +9,9 @@ from pathlib import Path
 from pkgutil import iter_modules
 from typing import Any
 
+import msgspec
+
+from papertrain.core.commands import line, quoted
 from papertrain.core.errors import PapertrainError
 from papertrain.core.findings import Rule
 from papertrain.core.texts import say
@@ -38,7 +41,7 @@ def recipes(id: str, where: Path | None, method: str | None) -> Answer | None:
         id=id, kind="recipes", body=table(found) + "  " + say("Z: ZeRO stage; o: optimizer, p: parameters and optimizer offloaded to a host of 1 TB") + "\n", data={"recipes": [plain(r) for r in found]},
         result=say("{n} recipes: 3 model sizes on every card on record; {good} fit on the cards they are computed for", n=len(found), good=good),
         explanation=say("computed now by the planner, not typed: LoRA SFT at 2,048 tokens on one node of each card; what does not fit says what would"),
-        action='papertrain plan Qwen/Qwen2.5-7B-Instruct --data FILE --gpu "4x A100-80GB"',
+        action='papertrain plan Qwen/Qwen2.5-7B-Instruct --gpu "4x A100-80GB"',
     )  # fmt: skip
 
 
@@ -100,19 +103,42 @@ def card(id: str, where: Path | None, method: str | None) -> Answer | None:
     lines, refs = [""], list(dict.fromkeys(g.sources[f] for f in fields if f in g.sources))
     for f in fields:
         mark = f"[{refs.index(g.sources[f]) + 1}]" if f in g.sources else ""
-        lines.append(f"  {f:<26} {figure(getattr(g, f)):<12} {mark}")
+        lines.append(f"  {f:<26} {figure(getattr(g, f), UNITS.get(f, '')):<14} {mark}")
     lines += [line for i, s in enumerate(refs, 1) for line in wrapped(f"  [{i}] ", f"{s.kind}: {s.ref}")]
     return Answer(
         id=g.id, kind="fact", result=f"{g.label}: {show_bytes(g.memory_bytes)}, {'bf16' if g.has_bf16 else 'no bf16'}", body="\n".join(lines) + "\n",
         explanation="; ".join(g.notes) or say("every figure with its source; peaks are dense, with fp32 accumulation"),
-        action=f'papertrain plan MODEL --gpu "1x {g.names[0] if g.names else g.id}"', data={"gpu": plain(g)},
+        action=line("papertrain", "plan", "Qwen/Qwen2.5-7B-Instruct", "--gpu", f"1x {g.names[0] if g.names else g.id}"), data={"gpu": plain(g)},
     )  # fmt: skip
 
 
-def figure(value: Any) -> str:
+UNITS = {
+    "memory_bytes": "GiB",
+    "peak_bf16_dense_flops": "TFLOP/s",
+    "peak_fp16_dense_flops": "TFLOP/s",
+    "peak_fp32_flops": "TFLOP/s",
+    "memory_bytes_per_second": "GB/s",
+    "link_bytes_per_second": "GB/s",
+}
+SIZES = {"GiB": 2**30, "TFLOP/s": 1e12, "GB/s": 1e9}
+
+
+def figure(value: Any, unit: str = "") -> str:
+    """A figure in the unit that datasheets print it in."""
     if isinstance(value, bool) or value is None or isinstance(value, str):
         return show_number(value)
-    return show_count(float(value))
+    return f"{float(value) / SIZES[unit]:,.1f} {unit}" if unit else show_count(float(value))
+
+
+def card_by_name(id: str, where: Path | None, method: str | None) -> Answer | None:
+    """A card by any name that `plan --gpu` takes; what a short name is taken to mean is said."""
+    from papertrain.facts.names import find
+
+    hit = find(id) if len(id) < 200 else None
+    answer = card(hit[0].gpu.id, where, method) if hit is not None else None
+    if answer is None or hit is None or not hit[1]:
+        return answer
+    return msgspec.structs.replace(answer, explanation=f"{hit[1]}; {answer.explanation}")
 
 
 def model(id: str, where: Path | None, method: str | None) -> Answer | None:
@@ -137,11 +163,11 @@ def model(id: str, where: Path | None, method: str | None) -> Answer | None:
     lines += [f"  {'all':<18} {m.parameters:>18,}", f"  {say('source')}  {m.source.kind}: {m.source.ref}"]
     return Answer(
         id=m.name, kind="fact", result=f"{m.name}: {m.parameters:,} parameters" + ("" if m.exact else say(" (a rough size)")), body="\n".join(lines) + "\n",
-        explanation=say("{active} of them active for a token", active=f"{m.active_parameters:,}"), action=f'papertrain plan {id} --gpu "1x A100-80GB"', data={"model": plain(m)},
+        explanation=say("{active} of them active for a token", active=f"{m.active_parameters:,}"), action=f'papertrain plan {quoted(id)} --gpu "1x A100-80GB"', data={"model": plain(m)},
     )  # fmt: skip
 
 
-LOOKUPS: tuple[Lookup, ...] = (recipes, prediction, decision, evidence, card, rule, stored, model)
+LOOKUPS: tuple[Lookup, ...] = (recipes, prediction, decision, evidence, card, rule, stored, card_by_name, model)
 
 
 def every_id(where: Path | None, method: str | None) -> list[str]:

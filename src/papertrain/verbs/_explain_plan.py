@@ -172,5 +172,5 @@ def in_laws(name: str) -> Answer:
     return Answer(
         id=name, kind="decision", result=say("{name} is derived by the law in facts/laws/{law}.toml", name=name, law=about),
         explanation=say("with --plan WORK the chain from that plan's inputs to its value is shown"), body="\n".join(["", *lines]) + "\n",
-        action=f"papertrain explain {quoted(name)} --plan work", data={"law": about, "sources": sources},
+        action='papertrain plan Qwen/Qwen2.5-7B-Instruct --gpu "1x A100-80GB"', data={"law": about, "sources": sources},
     )  # fmt: skip

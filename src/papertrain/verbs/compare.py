@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
 
-from papertrain.core.commands import quoted
+from papertrain.core.commands import line, quoted
 from papertrain.core.params import Arg, DryRunArg, ModeArg, OverwriteArg
 from papertrain.core.report import Report
 from papertrain.core.texts import say
@@ -105,7 +105,8 @@ def compare(
 
         found, written = write(found, asked, place, overwrite=overwrite, dry_run=dry_run or how == "exploratory")
     changes = _against(found, against) if against is not None else []
-    report = _report(found, asked, written, changes, how, place, dry_run=dry_run)
+    typed = _typed(paths, system, asked)
+    report = _report(found, asked, written, changes, how, place, typed, dry_run=dry_run)
     return msgspec.structs.replace(report, warnings=(*held, *report.warnings))
 
 
@@ -145,6 +146,7 @@ def _report(
     changes: list[dict[str, Any]],
     mode: Any,
     place: Path | None,
+    typed: str,
     *,
     dry_run: bool,
 ) -> Report:
@@ -186,6 +188,8 @@ def _report(
         )
     if gaps:
         tail.append(_gap_text(gaps))
+    if written and not dry_run and not found.work:
+        tail.append(say("\\input the files of {place}/tables in the manuscript", place=place))
     says = (
         statement.doubt(tested[0], table, [t for t in tested if (t.a, t.b) == (tested[0].a, tested[0].b)])
         if tested
@@ -193,6 +197,9 @@ def _report(
             statement.doubt(main[0], table) if main else say("nothing to test: one system, or no --ours and --baseline")
         )
     )
+    repair = next((t.details["repair"] for t in main if t.refused and t.details.get("repair")), "")
+    if repair:
+        says = f"{says}; {repair}"
     body = [terminal(sheet)] if table.columns else []
     lines = _test_lines([t for t in found.tests if t is not (tested[0] if tested else None)], table)
     if lines:
@@ -208,7 +215,7 @@ def _report(
         body.append(say("changed since then:") + "\n" + "\n".join(f"  {c['says']}" for c in changes[:20]))
     if found.understood and not found.work:
         body.insert(0, found.understood)
-    action = _action(found, main, place)
+    action = _action(found, main, place, typed)
     details = "\n".join(
         filter(
             None,
@@ -303,26 +310,31 @@ def _overall_line(o: dict[str, Any]) -> str:
     return f"  over {o['n']} data sets, {o['metric']}: Wilcoxon {show_p(o['p'])}; {o['a']} wins {o['wins']}, loses {o['losses']}, ties {o['ties']}"
 
 
-def _action(found: Comparison, main: list[Any], place: Path | None) -> str:
+def _typed(paths: Sequence[Path], system: Sequence[str], asked: Any) -> str:
+    """The command as it was typed, without where to write; the next command is this one with one thing more."""
+    words: list[object] = ["papertrain", "compare", *paths]
+    single = {"ours": asked.ours, "baseline": asked.baseline}
+    joined = {"metrics": asked.metrics, "columns": asked.columns, "figures": asked.figures}
+    usual = {"test": "auto", "adjust": "holm", "alpha": 0.05, "seed": 7, "resamples": 10_000}
+    words += [w for s in system for w in ("--system", s)]
+    words += [w for k, v in single.items() if v for w in (f"--{k}", v)]
+    words += [w for k, v in joined.items() if v for w in (f"--{k}", ",".join(v))]
+    words += [w for m in asked.maps for w in ("--map", m)]
+    style = ",".join([*([asked.venue] if asked.venue else []), *(["intervals"] if asked.intervals else [])])
+    words += ["--style", style] if style else []
+    words += [w for k, v in usual.items() if getattr(asked, k) != v for w in (f"--{k}", getattr(asked, k))]
+    return line(*words, *(["--all"] if asked.everything else []))
+
+
+def _action(found: Comparison, main: list[Any], place: Path | None, typed: str) -> str:
     if found.missing:
-        left = (
-            say("one cell still to run")
-            if len(found.missing) == 1
-            else say("{n} cells still to run", n=len(found.missing))
-        )
-        return f"papertrain launch {quoted(found.work)} --missing       {left}"
-    refused = next((t for t in main if t.refused and t.details.get("repair")), None)
-    if refused is not None:
-        return str(refused.details["repair"])
-    if not main and len(found.table.rows) > 1:
-        return f"papertrain compare … --ours {quoted(found.table.rows[0])} --baseline {quoted(found.table.rows[1])}"
-    if place is None:
-        return say("the same command with -o paper writes the table, its numbers as macros, and the figure")
-    return (
-        f"papertrain status {quoted(found.work)}"
-        if found.work
-        else say("\\input the files of {place}/tables in the manuscript", place=place)
-    )
+        return f"papertrain launch {quoted(found.work)} --missing"
+    if found.work:
+        return f"papertrain status {quoted(found.work)}"
+    if not main and len(found.table.rows) > 1 and "--ours" not in typed:
+        baseline = "" if "--baseline" in typed else f" --baseline {quoted(found.table.rows[1])}"
+        return f"{typed} --ours {quoted(found.table.rows[0])}{baseline}"
+    return f"{typed} -o paper" if place is None else f"{typed} --against {quoted(place)}"
 
 
 def _proposals(found: Comparison) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from papertrain.core.commands import quoted
+from papertrain.core.commands import line, quoted
 from papertrain.core.params import Arg, DryRunArg, ModeArg, OverwriteArg
 from papertrain.core.report import Report
 from papertrain.core.texts import say
@@ -113,8 +113,11 @@ def _files(
     several = len({(e.system, e.dataset, e.seed) for e in entries}) > 1
     body = _body(rows, [*entries, *reported], named=several)
     main = rows[0]
+    heads = [(m, e) for m, e in zip(rows, [*entries, *reported]) if m.metric == main.metric and m.value is not None]
     result = (
-        say("{metric} {value} on {n:,} items", metric=main.metric, value=_value(main), n=main.n)
+        f"{main.metric}: " + _heads(heads)
+        if len(heads) > 1
+        else say("{metric} {value} on {n:,} items", metric=main.metric, value=_value(main), n=main.n)
         if main.value is not None
         else say("no score: {why}", why=main.reason)
     )
@@ -129,9 +132,11 @@ def _files(
             definition=first.measured.definition if first and first.measured else "",
             method=main.ci.method if main.ci else "none",
         )
-    action = (
-        f"papertrain compare --system ours={quoted(targets[0])} --system baseline=OTHER --ours ours --baseline baseline"
-    )
+    words: list[object] = ["papertrain", "compare", *targets]
+    systems = list(dict.fromkeys(e.system for e in [*entries, *reported]))
+    words += ["--ours", systems[0], "--baseline", systems[1]] if len(systems) > 1 else []
+    words += ["--columns", ",".join(columns)] if columns else []
+    action = line(*words)
     details = "\n".join(f"  {m.metric}: {m.definition}\n    {m.signature}" for m in rows)
     return Report(verb="evaluate", result=result, explanation=says, action=action, data=data, body=body, details=details, mode=mode,
                   warnings=tuple(i.says for i in found.issues if i.level == "warning")[:8])  # fmt: skip
@@ -145,6 +150,17 @@ def _doubted(found: Collection) -> Collection:
 
     doubts = [*sanity.of_items(found.items), *sanity.of_scores(found.scores)]
     return msgspec.structs.replace(found, issues=[*found.issues, *doubts])
+
+
+def _heads(rows: Sequence[tuple[Metric, Entry]]) -> str:
+    """Every run with its value; long lists end in a count."""
+    said = [
+        f"{' '.join(x for x in (e.system, e.dataset, e.seed and f'seed {e.seed}') if x)} {_value(m)}"
+        for m, e in rows[:4]
+    ]
+    sizes = {m.n for m, _ in rows}
+    more = say(" and {n} more", n=len(rows) - 4) if len(rows) > 4 else ""
+    return ", ".join(said) + more + (say(" on {n:,} items", n=rows[0][0].n) if len(sizes) == 1 and rows[0][0].n else "")
 
 
 def _metric(e: Entry, how: dict[str, Any], evidence: str) -> Metric:
@@ -337,5 +353,5 @@ def _commands(work: Workspace, tasks: list[str], shots: int | None, seed: int, m
     )
     result = say("{n} commands for {t} task(s); none was started", n=len(rows), t=len(tasks))
     says = say("same tasks, shots, seed and per-example output for every method, so that the results can be paired")
-    return Report(verb="evaluate", result=result, explanation=says, action=say("run the commands above, then papertrain compare {root}", root=work.root), body=body,
+    return Report(verb="evaluate", result=result, explanation=says, action=f"papertrain compare {quoted(work.root)}", body=body,
                   data={"commands": rows, "metrics": []}, mode=mode)  # fmt: skip
