@@ -98,7 +98,7 @@ def _call(name: str, options: dict[str, Any], face: dict[str, Any]) -> int:
     from papertrain.core import progress, texts
     from papertrain.core.errors import PapertrainError, of_system
     from papertrain.core.extras import missing
-    from papertrain.report.show import show
+    from papertrain.report.show import show, show_failure
 
     texts.language.set(face["lang"])
     progress.quiet.set(face["quiet"])
@@ -126,6 +126,8 @@ def _call(name: str, options: dict[str, Any], face: dict[str, Any]) -> int:
     except Exception as error:
         wanted = missing(error) if isinstance(error, ModuleNotFoundError) else None
         return _failed(wanted, name, face["json"]) if wanted else _fault(error, name, face)
+    if wrong := report.data.get("error"):
+        show_failure(wrong, name)
     return report.exit_code(face["fail_on"])
 
 

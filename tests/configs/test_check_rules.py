@@ -41,6 +41,7 @@ def world_of(sample: str, folder: Path) -> World:
     first, *others = texts
     beside = [name for name in others if name.endswith(".jsonl") or f"== also {name}\n" in sample]
     data = [d for name in beside for d in read_file(folder / name)]
+    from papertrain.verbs._rows import row_faults
     from papertrain.verbs.check import _estimate, _profiler
 
     return World(
@@ -49,6 +50,7 @@ def world_of(sample: str, folder: Path) -> World:
         versions=stated,
         profiler=_profiler(None, None, None),
         estimator=_estimate if compute else None,
+        inspector=row_faults,
     )
 
 

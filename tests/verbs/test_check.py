@@ -82,14 +82,17 @@ def test_what_cannot_be_read_is_one_line_with_its_place(
     name: str, text: str | bytes, code: str, tmp_path: Path
 ) -> None:
     good = write(tmp_path, "good.yaml", BAD)
+    bad = write(tmp_path, name, text)
+    both = check([good, bad])
+    assert both.exit_code() == 2 and both.data["error"]["code"] == code and both.data["findings"]
     with pytest.raises(PapertrainError) as caught:
-        check([good, write(tmp_path, name, text)])
+        check([bad])
     assert caught.value.code == code and name in str(caught.value.file) and "\n" not in caught.value.one_line()
 
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(PapertrainError, match="not found") as caught:
-        check([write(tmp_path, "good.yaml", BAD), tmp_path / "nowhere.yaml"])
+        check([tmp_path / "nowhere.yaml"])
     assert str(caught.value.file).endswith("nowhere.yaml")
 
 

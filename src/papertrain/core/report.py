@@ -30,7 +30,9 @@ class Report(Value, frozen=True, kw_only=True):
     level: Level = "ok"
 
     def exit_code(self, fail_on: str = "error") -> int:
-        """0, or 1 where a finding is at or above `fail_on` (error, warning, never)."""
+        """0, or 1 where a finding is at or above `fail_on` (error, warning, never); 2 where a part of the input is wrong."""
+        if self.data.get("error"):
+            return 2
         if fail_on == "never":
             return 0
         return int(LEVELS.index(self.level) >= LEVELS.index(fail_on))

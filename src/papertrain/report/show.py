@@ -59,6 +59,14 @@ def show_error(error: PapertrainError, verb: str, as_json: bool) -> None:
     sys.stderr.write(redact(" ".join(line.split()), terminal=sys.stderr.isatty()) + "\n")
 
 
+def show_failure(error: dict[str, Any], verb: str) -> None:
+    """The `data.error` of an answer that has other parts too: one line on standard error."""
+    where = error.get("where") or {}
+    place = f"{where.get('file')}:{where['line']}: " if where.get("line") else f"{where['file']}: " if where else ""
+    line = f"papertrain {verb}: {place}{error.get('says', '')}"
+    sys.stderr.write(redact(" ".join(line.split()), terminal=sys.stderr.isatty()) + "\n")
+
+
 def text_of(report: Report, *, verbose: bool = False, brief: bool = False) -> str:
     """The three parts as text, with what stands around them."""
     from papertrain.core.texts import language

@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 from papertrain.core.report import Report
 from papertrain.core.texts import say
+from papertrain.verbs._check_next import action_of, logs_of
 
 if TYPE_CHECKING:
     from papertrain.configs.checking.document import ConfigDocument
     from papertrain.configs.checking.world import World
+    from papertrain.core.errors import PapertrainError
     from papertrain.core.findings import Finding
     from papertrain.core.values import Level, Mode
 
@@ -35,20 +37,27 @@ def report_of(
     mode: Mode,
     files: Sequence[Path],
     environment: bool,
+    error: PapertrainError | None = None,
 ) -> Report:
     from papertrain.configs.checking import outputs
     from papertrain.configs.checking.document import KINDS
     from papertrain.core.findings import worst
     from papertrain.core.values import plain
 
+    logs = logs_of(documents)
     strangers = list(
         dict.fromkeys(
             d.file
             for d in documents
-            if d.kind in ("text", "python") and d.file not in brought and d.file not in {f.file for f in findings}
+            if d.kind in ("text", "python")
+            and d.file not in logs
+            and d.file not in brought
+            and d.file not in {f.file for f in findings}
         )
     )
     told = list(warnings)
+    if logs and len(logs) < len({d.file for d in documents}):
+        told += [say("{file}: a log, not a config: papertrain diagnose {file}", file=file) for file in logs[:4]]
     if strangers:
         told.append(
             say(
@@ -63,7 +72,7 @@ def report_of(
         bound = any(f.rule in VERSION_BOUND for f in findings)
         (told if bound else unavailable).append(
             say(
-                "versions: {known} are taken; --env PATH reads the ones that are installed",
+                "versions taken: {known}; --env PATH reads the ones that are installed",
                 known=_known_text(documents, world),
             )
         )
@@ -83,6 +92,8 @@ def report_of(
         data["estimates"] = estimates
     if applied:
         data["applied"] = list(applied)
+    if error is not None:
+        data["error"] = error.error()
     if output_format == "json":
         printed = json.dumps(plain(data), indent=1, ensure_ascii=False)
     if printed is not None:
@@ -91,7 +102,7 @@ def report_of(
         verb="check",
         result=_result(findings, documents, applied, dry_run),
         explanation=_explanation(findings, accounts, documents),
-        action=_action(findings, files, applied),
+        action=action_of(findings, files, applied, documents),
         data=plain(data),
         head=printed if printed is not None else "\n".join(t for t in (samples, body) if t),
         details="\n".join([*(_account_line(a) for a in accounts), *(_estimate_line(e) for e in estimates or ())]),
@@ -194,7 +205,7 @@ def _estimate_line(e: dict[str, Any]) -> str:
 
 
 def _account_line(a: Any) -> str:
-    parts = [say("{rows:,} rows", rows=a.rows)]
+    parts = [say("{rows:,} rows", rows=a.rows) if a.rows != 1 else say("1 row")]
     if a.used_rows != a.rows:
         parts.append(say("{n:,} used", n=a.used_rows))
     if a.examples is not None:
@@ -221,6 +232,8 @@ def _result(
     findings: Sequence[Finding], documents: Sequence[ConfigDocument], applied: Sequence[dict[str, Any]], dry_run: bool
 ) -> str:
     files = len({d.file for d in documents})
+    if not findings and not applied and (logs := logs_of(documents)) and len(logs) == files:
+        return say("{file}: a log, not a config", file=logs[0]) if files == 1 else say("{n} logs, no config", n=files)
     where = say("in {n} files", n=files) if files != 1 else say("in {file}", file=documents[0].file)
     counts = {level: sum(f.level == level for f in findings) for level in ("error", "warning", "note")}
     parts = [f"{n} {level}{'s' if n != 1 else ''}" for level, n in counts.items() if n]
@@ -231,16 +244,27 @@ def _result(
     )
     if applied:
         n = sum(len(a["rules"]) for a in applied)
-        said = (
-            say("{n} changes would be written; before them: {said}", n=n, said=said)
-            if dry_run
-            else say("{n} changes written; what is left: {said}", n=n, said=said)
-        )
+        if dry_run:
+            said = (
+                say("1 change would be written; before it: {said}", said=said)
+                if n == 1
+                else say("{n} changes would be written; before them: {said}", n=n, said=said)
+            )
+        else:
+            said = (
+                say("1 change written; what is left: {said}", said=said)
+                if n == 1
+                else say("{n} changes written; what is left: {said}", n=n, said=said)
+            )
     return said
 
 
 def _explanation(findings: Sequence[Finding], accounts: Sequence[Any], documents: Sequence[ConfigDocument]) -> str:
     if not findings:
+        if logs_of(documents) and not {d.kind for d in documents} - {"text"}:
+            return say(
+                "only searched for secrets, of which there is none; what went wrong in a run is another question"
+            )
         if accounts:
             return _account_line(accounts[0])
         known = {d.kind for d in documents} - {"text", "python"}
@@ -258,22 +282,11 @@ def _explanation(findings: Sequence[Finding], accounts: Sequence[Any], documents
         changing = sum(f.effect == "experiment" for f in mendable)
         parts.append(
             say("{n} of {m} proposed changes would alter the experiment", n=changing, m=len(mendable))
+            if len(mendable) > 1
+            else say("the proposed change would alter the experiment")
             if changing
             else say("no proposed change touches the experiment")
         )
     if not errors:
         parts.insert(0, say("nothing here stops the run"))
     return "; ".join(parts)
-
-
-def _action(findings: Sequence[Finding], files: Sequence[Path], applied: Sequence[dict[str, Any]]) -> str | None:
-    import shlex
-
-    named = " ".join(shlex.quote(str(f)) for f in files[:6]) + (" …" if len(files) > 6 else "")
-    mendable = [f for f in findings if f.patch and f.effect == "execution" and f.level in ("error", "warning")]
-    if mendable and not applied:
-        return f"papertrain check {named} --fix       " + say("({n} changes; --diff shows them first)", n=len(mendable))
-    if findings:
-        serious = [f for f in findings if f.level == "error"] or list(findings)
-        return f"papertrain explain {serious[0].rule}       " + say("(what it is, why, where it was read)")
-    return None

@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from papertrain.core.params import Arg, DryRunArg, EnvArg, ModeArg
 from papertrain.core.report import Report
+from papertrain.core.texts import say
 
 if TYPE_CHECKING:
     from papertrain.configs.checking.document import ConfigDocument
     from papertrain.configs.checking.engine import Hit
     from papertrain.configs.checking.settings import Settings
     from papertrain.configs.checking.world import World
+    from papertrain.core.errors import PapertrainError
     from papertrain.core.findings import Finding
     from papertrain.core.models import Compute, DatasetProfile
 
@@ -63,6 +65,7 @@ def check(
     from papertrain.configs.checking.world import World
     from papertrain.core.environment import read_environment
     from papertrain.verbs._check import report_of
+    from papertrain.verbs._rows import row_faults
 
     paths, skipped = _paths(files)
     settings = find_settings(paths[0])
@@ -72,9 +75,9 @@ def check(
     check_patterns(ignored, rules(), "--ignore")
     environment = read_environment(env, near=paths[0].parent)
     compute = _compute(gpu, nodes, host_ram)
-    documents, unread = _documents(paths, {p.resolve() for p in skipped})
+    documents, unread, broken = _documents(paths, {p.resolve() for p in skipped})
     world = World(documents, compute=compute, versions=dict(environment.versions) if environment else {}, model=model, template=template,
-                  profiler=_profiler(model, template, seq_len), estimator=_estimate if compute else None)  # fmt: skip
+                  profiler=_profiler(model, template, seq_len, broken), estimator=_estimate if compute else None, inspector=row_faults)  # fmt: skip
     old = baseline or (Path(settings.file).parent / settings.baseline if settings.baseline else None)
     known = read_baseline(old) if old and (baseline or old.exists()) else frozenset()
     choice = Choice(select=chosen, ignore=ignored, preview=preview or settings.preview, known=known)
@@ -82,15 +85,17 @@ def check(
     if fix:
         applied = _fix(world, choice, settings, dry_run)
         if applied and not dry_run:
-            documents, unread = _documents(paths, {p.resolve() for p in skipped})
+            documents, unread, again = _documents(paths, {p.resolve() for p in skipped})
+            broken[:] = again
             world = world.beside(documents)
     found = [h for h in hits(world, choice=choice) if not _off(h, settings)]
     if write_baseline:
         _write_baseline(write_baseline, [h.finding for h in found], dry_run)
+    told, failed = _unreadable(broken, alone=len(paths) == 1)
     accounts = [a for d in documents if (a := account(d, world))]
     samples = _samples(show, documents, world, model, template, seq_len) if show else ""
     return report_of(documents, [h.finding for h in found], accounts=accounts, applied=applied, world=world, diff=diff, dry_run=dry_run, samples=samples,
-                   warnings=unread, brought={str(p) for p in skipped}, output_format=output_format, mode=mode or "quick", files=list(files), environment=environment is not None)  # fmt: skip
+                   warnings=[*unread, *told], error=failed, brought={str(p) for p in skipped}, output_format=output_format, mode=mode or "quick", files=list(files), environment=environment is not None)  # fmt: skip
 
 
 FOLDER_FILES = 5_000
@@ -136,21 +141,43 @@ def _paths(files: Sequence[Path]) -> tuple[list[Path], list[Path]]:
     return list(dict.fromkeys(named + brought)), [p for p in brought if p not in named]
 
 
-def _documents(paths: Sequence[Path], brought: set[Path]) -> tuple[list[ConfigDocument], list[str]]:
-    """What the files hold. A named file that cannot be read stops (exit 2); one that a folder brought in is only told."""
+def _unreadable(broken: Sequence[PapertrainError], *, alone: bool) -> tuple[list[str], PapertrainError | None]:
+    """(what is only told, the error that ends the check). Raises it where there is nothing else to tell.
+
+    A table among other files (`*`) is no training data, and no mistake.
+    """
+    if alone and broken:
+        raise broken[0]
+    tables = [e for e in broken if e.code in NO_DATA_SET and str(e.file).lower().endswith((".csv", ".tsv"))]
+    wrong = [e for e in broken if e not in tables]
+    told = [say("{file}: no training data, not checked", file=str(e.file)) for e in tables]
+    return [*told, *(e.one_line() for e in wrong[1:])], wrong[0] if wrong else None
+
+
+NO_DATA_SET = ("unknown-format", "no-examples", "empty-file")
+
+
+def _documents(
+    paths: Sequence[Path], brought: set[Path]
+) -> tuple[list[ConfigDocument], list[str], list[PapertrainError]]:
+    """(what the files hold, what a folder brought in and cannot be read, the named files that cannot). Raises where all fail."""
     from papertrain.configs.checking.read import read_file
     from papertrain.core.errors import PapertrainError
 
     documents: list[ConfigDocument] = []
-    unread = []
+    unread: list[str] = []
+    broken: list[PapertrainError] = []
     for path in paths:
         try:
             documents += read_file(path)
         except PapertrainError as error:
             if path.resolve() not in brought:
-                raise
-            unread.append(error.one_line())
-    return documents, unread
+                broken.append(error)
+            else:
+                unread.append(error.one_line())
+    if broken and not documents:
+        raise broken[0]
+    return documents, unread, broken
 
 
 def _patterns(texts: Sequence[str]) -> tuple[str, ...]:
@@ -172,7 +199,9 @@ def _compute(gpu: str | None, nodes: int | None, host_ram: str | None) -> Comput
     return parse_compute(gpu, nodes=nodes, host_ram=parse_bytes(host_ram) if host_ram else None)
 
 
-def _profiler(model: str | None, template: str | None, seq_len: int | None) -> Any:
+def _profiler(
+    model: str | None, template: str | None, seq_len: int | None, broken: list[PapertrainError] | None = None
+) -> Any:
     """Rooms do not know each other: the accounting of the data room is handed to the rules from here."""
     from papertrain.core.errors import PapertrainError
 
@@ -200,9 +229,11 @@ def _profiler(model: str | None, template: str | None, seq_len: int | None) -> A
             )
         except NotImplementedError:
             return None
-        except PapertrainError:
-            if document is None:
+        except PapertrainError as error:
+            if document is None and broken is None:
                 raise
+            if document is None and broken is not None:
+                broken.append(error)
             return None
 
     return profile

@@ -41,17 +41,17 @@ def data_files(document: ConfigDocument, world: World, key: str = "dataset") -> 
 
 def local_files(document: ConfigDocument, world: World) -> list[tuple[str, Path]]:
     """(as written, where it is) of each data file on this machine that a config names."""
+    if document.kind == "llamafactory":
+        return [(name, path) for name, path in data_files(document, world) if path is not None]
     named: list[str] = []
     listed = document.settings.get("datasets")
     for row in listed if isinstance(listed, list) else []:
-        if isinstance(row, dict):
-            files = row.get("data_files") or row.get("path")
-            named += [files] if isinstance(files, str) else files if isinstance(files, list) else []
+        files = (row.get("data_files") or row.get("path")) if isinstance(row, dict) else None
+        named += [files] if isinstance(files, str) else [str(f) for f in files] if isinstance(files, list) else []
     if isinstance(document.settings.get("dataset_name"), str):
         named.append(document.settings["dataset_name"])
-    found = [(n, world.place(document, n)) for n in named if isinstance(n, str) and 0 < len(n) < 500]
-    here = [(n, p) for n, p in found if p is not None and p.is_file()]
-    return here + [(n, p) for n, p in data_files(document, world) if p is not None and document.kind == "llamafactory"]
+    found = [(name, world.place(document, name)) for name in named if 0 < len(name) < 500]
+    return [(name, path) for name, path in found if path is not None and path.is_file()]
 
 
 def account(document: ConfigDocument, world: World) -> Accounting | None:

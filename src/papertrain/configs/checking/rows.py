@@ -7,8 +7,20 @@ import json
 from itertools import islice
 from pathlib import Path
 
+from papertrain.core.values import Value
+
 LIMIT = 512 * 2**20
 ROWS_READ = 20
+
+
+class RowFault(Value, frozen=True, kw_only=True):
+    """One kind of bad row: damaged, unfit, order, empty, duplicate or same (a pair of equal answers), and its first line."""
+
+    kind: str
+    says: str
+    line: int
+    count: int
+    rows: int
 
 
 def count_rows(path: Path) -> int | None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from papertrain.configs.checking.document import ConfigDocument
+from papertrain.configs.checking.rows import RowFault
 from papertrain.core.errors import PapertrainError
 from papertrain.core.models import Compute, DatasetProfile
 from papertrain.facts.frameworks.load import Framework, framework, release
@@ -26,6 +27,7 @@ class World:
         template: str | None = None,
         profiler: Callable[[Path, ConfigDocument | None], DatasetProfile | None] | None = None,
         estimator: Callable[[dict[str, Any]], dict[str, Any] | None] | None = None,
+        inspector: Callable[[Path, ConfigDocument | None], tuple[RowFault, ...]] | None = None,
     ) -> None:
         self.documents = list(documents)
         self.compute = compute
@@ -34,6 +36,8 @@ class World:
         self.template = template
         self.profiler = profiler
         self.estimator = estimator
+        self.inspector = inspector
+        self._faults: dict[Path, tuple[RowFault, ...]] = {}
         self._read: dict[Path, list[ConfigDocument]] = {}
         self._rows: dict[Path, int | None] = {}
         self._profiles: dict[Path, DatasetProfile | None] = {}
@@ -48,6 +52,7 @@ class World:
             template=self.template,
             profiler=self.profiler,
             estimator=self.estimator,
+            inspector=self.inspector,
         )
 
     def version(self, package: str) -> str | None:
@@ -163,6 +168,12 @@ class World:
         if path not in self._profiles:
             self._profiles[path] = self.profiler(path, document) if self.profiler else None
         return self._profiles[path]
+
+    def faults(self, path: Path, document: ConfigDocument | None = None) -> tuple[RowFault, ...]:
+        """The kinds of bad rows of a data file, where the caller can tell."""
+        if path not in self._faults:
+            self._faults[path] = self.inspector(path, document) if self.inspector else ()
+        return self._faults[path]
 
 
 def datasets(document: ConfigDocument, key: str = "dataset") -> list[str]:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from papertrain.configs.checking.accounting import data_files
 from papertrain.configs.checking.document import ConfigDocument, Wrong
+from papertrain.configs.checking.rows import RowFault
 from papertrain.configs.checking.world import World
 from papertrain.core.findings import Rule
 from papertrain.core.models import DatasetProfile
@@ -33,21 +34,33 @@ def check(document: ConfigDocument, world: World) -> Iterator[Wrong]:
         if found.trainable_tokens == 0 and found.tokens:
             yield Wrong(says=say("no token of {name} is trained: every label is masked", name=name), at=at, level="error",
                         instead=say("look at one row: papertrain check {name} --show 1", name=name))  # fmt: skip
-        yield from _empty(name, found, at)
-
-
-def _empty(name: str, found: DatasetProfile, at: tuple[str, ...]) -> Iterator[Wrong]:
-    if found.empty_answers > TOLERATED * found.rows:
-        yield Wrong(says=say("{n:,} of {rows:,} rows of {name} have an empty answer ({share:.1f} %): nothing in them is trained", n=found.empty_answers, rows=found.rows, name=name,
-                             share=100 * found.empty_answers / found.rows), at=at, instead=say("remove these rows, or find the column that holds the answer"))  # fmt: skip
-    if found.bad_rows:
-        shown = found.examples_of_bad_rows[:1]
-        where = f" ({shown[0].file}:{shown[0].line}: {shown[0].says})" if shown else ""
-        yield Wrong(
-            says=say("{n:,} rows of {name} cannot be read{where}", n=found.bad_rows, name=name, where=where),
-            at=at,
-            instead=say("mend or remove them"),
+        yield from _empty(
+            name, found, at, world.faults(path, None if document.kind == "data" else document) if path else ()
         )
+        # Where rows can be looked at one by one, another rule names each kind of bad row with its line.
+        if found.bad_rows and world.inspector is None:
+            yield _unread(name, found, at)
+
+
+def _empty(name: str, found: DatasetProfile, at: tuple[str, ...], faults: tuple[RowFault, ...]) -> Iterator[Wrong]:
+    if found.empty_answers <= TOLERATED * found.rows:
+        return
+    line = next((f.line for f in faults if f.kind == "empty"), 0)
+    where = say(", the first in line {line}", line=line) if line else ""
+    share = 100 * found.empty_answers / found.rows
+    yield Wrong(
+        says=say("{n:,} of {rows:,} rows of {name} have an empty answer ({share:.1f} %{where}): nothing in them is trained", n=found.empty_answers, rows=found.rows, name=name, share=share, where=where),
+        at=at, line=0 if at else line, instead=say("remove these rows, or find the column that holds the answer"),
+    )  # fmt: skip
+
+
+def _unread(name: str, found: DatasetProfile, at: tuple[str, ...]) -> Wrong:
+    shown = found.examples_of_bad_rows[:1]
+    where = f" ({shown[0].file}:{shown[0].line}: {shown[0].says})" if shown else ""
+    return Wrong(
+        says=say("{n:,} of {rows:,} rows of {name} cannot be read{where}", n=found.bad_rows, rows=found.rows, name=name, where=where),
+        at=at, instead=say("mend or remove them"), level="error",
+    )  # fmt: skip
 
 
 RULE = Rule(
