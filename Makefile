@@ -7,7 +7,7 @@ export HF_HUB_OFFLINE ?= 1
 export TOKENIZERS_PARALLELISM ?= false
 
 .DEFAULT_GOAL := help
-.PHONY: security fuzz help install train bare demo check test lint types fast docs outputs golden clean latex frameworks example-smollm2
+.PHONY: security fuzz help install train bare demo check test lint types fast docs outputs golden clean latex frameworks example-smollm2 browser site newcomer
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | awk -F'\t' '{printf "  make %-18s %s\n", $$1, $$2}'
@@ -81,8 +81,9 @@ test: install train bare latex check  ## all that CI runs: check, then the slow,
 	PYTHONPATH=src $(TRAIN)/bin/python -m pytest tests/facts -m slow -p no:cacheprovider
 	$(BIN)/python -m pytest -m "(slow or train or latex) and not frameworks"
 
-docs: install  ## write docs/reference from the code
+docs: install  ## write docs/reference and the skill's references from the code
 	$(BIN)/python docs/build.py
+	$(BIN)/python -m papertrain.verbs._skill
 
 outputs: install  ## print what the commands of README and docs say now into their pages; read the difference
 	$(BIN)/python docs/build.py --outputs
@@ -93,6 +94,16 @@ security: install  ## what was planted, killed and thrown at it, and what came o
 
 fuzz: install  ## 50,000 changed inputs for every reader (about an hour)
 	$(BIN)/python tests/security/fuzz.py 50000
+
+browser:  ## Chromium and axe-core for the page's browser tests (Debian packages; installed if root, else named)
+	@sh requirements/browser.sh
+
+site: install  ## the documentation as a site that works from disk, in site/
+	$(BIN)/$(PIP) -r requirements/site.txt
+	$(BIN)/mkdocs build --quiet
+
+newcomer:  ## from a clean clone in an empty environment: exactly README's commands, with time and disk
+	sh requirements/newcomer.sh
 
 golden: install  ## rewrite the golden files and print the difference
 	$(BIN)/python tests/golden/update.py
