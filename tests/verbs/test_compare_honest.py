@@ -15,6 +15,7 @@ from papertrain.core.report import Report
 from papertrain.verbs.compare import compare
 from papertrain.verbs.evaluate import evaluate
 from papertrain.verbs.explain import explain
+from papertrain.verbs.plan import plan
 
 
 def table(path: Path, text: str) -> Path:
@@ -225,3 +226,18 @@ class TestNextCommand:
         body = explain("h100-sxm").body
         assert "79.6 GiB" in body and "989.0 TFLOP/s" in body and "GB/s" in body and "85.5 B" not in body
         assert explain("a100").data["gpu"]["id"] == "a100-sxm-80gb" and "read as" in explain("a100").explanation
+
+
+class TestEvaluateSaysIt:
+    def test_odd_answers_are_said_where_scores_are_made(self, tmp_path: Path) -> None:
+        r = evaluate([labels(tmp_path / "a.csv", ["Pos"] * len(GOLD), GOLD)])
+        assert {"one-class", "unknown-labels"} <= codes(r)
+        assert any("'Pos' for all 120 items" in w for w in r.warnings) and any("120 of 120" in w for w in r.warnings)
+
+
+def test_a_decision_of_a_plan_says_how_to_set_it(tmp_path: Path) -> None:
+    plan("Qwen/Qwen2.5-7B-Instruct", gpu="4x A100-80GB", method="lora", output=tmp_path / "my work")
+    for name in ("learning_rate", "lora_targets", "packing", "global_batch_size", "lr_scheduler"):
+        words = shlex.split(explain(name, plan=tmp_path / "my work").action or "")
+        assert "VALUE" not in " ".join(words)
+        assert main([*words[1:], "--dry-run"]) == 0, words

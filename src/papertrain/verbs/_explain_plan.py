@@ -63,6 +63,19 @@ def prediction(id: str, where: Path | None, method: str | None) -> Answer | None
     )  # fmt: skip
 
 
+def _written(value: object) -> str:
+    """A value as `--set` reads it."""
+    import json
+
+    return (
+        ",".join(map(str, value))
+        if isinstance(value, list | tuple)
+        else value
+        if isinstance(value, str)
+        else json.dumps(value)
+    )
+
+
 def predicted(e: Estimate, show: Callable[[float | None], str]) -> str:
     if e.value is None:
         return say("unknown: {why}", why=e.unknown or "?")
@@ -81,7 +94,7 @@ def in_plan(p: TrainingPlan, d: Decision[Any], where: Path | None) -> Answer:
     return Answer(
         id=d.name, kind="decision", result=f"{d.name} = {show_number(d.value)}{unit(d)}", explanation=d.why,
         body="\n".join(["", *lines, "", *wrapped(f"  {say('source')}     ", source), *doubts, *published]) + "\n",
-        action=f"papertrain plan {quoted(where)} --set {d.name}=VALUE" if where is not None and where.is_dir() else None,
+        action=f"papertrain plan {quoted(where)} --set {quoted(f'{d.name}={_written(d.value)}')}" if where is not None and where.is_dir() else None,
         data={"decision": plain(d), "chain": links(p, d), "published": published},
     )  # fmt: skip
 

@@ -90,7 +90,7 @@ def _files(
     from papertrain.core.errors import PapertrainError
     from papertrain.core.evidence import number_evidence
     from papertrain.core.values import plain
-    from papertrain.results import board, roles
+    from papertrain.results import board, checks, roles
     from papertrain.results.collect import collect
     from papertrain.verbs._results import evidence_of
 
@@ -99,6 +99,7 @@ def _files(
     wanted = _split(metrics)
     entries = board.measured_entries(found.items, wanted, given.get("positive", ""), everything=not wanted)
     reported = board.reported_entries(found.scores)
+    said = [*found.issues, *(i for e in entries for i in checks.answers(e))]
     if not entries and not reported:
         raise PapertrainError("no predictions in it", code="no-predictions", file=targets[0])
     proofs = number_evidence([], [evidence_of(e, None, "papertrain evaluate") for e in [*entries, *reported]])
@@ -106,7 +107,7 @@ def _files(
     data: dict[str, Any] = {
         "metrics": [_plain(m, e) for m, e in zip(rows, [*entries, *reported])],
         "evidence": [plain(p) for p in proofs],
-        "issues": _issues(found.issues),
+        "issues": _issues(said),
     }
     data["read_as"] = [plain(p) for p in found.placed]
     data["confusion"] = _confusions(entries)
@@ -139,7 +140,7 @@ def _files(
     action = line(*words)
     details = "\n".join(f"  {m.metric}: {m.definition}\n    {m.signature}" for m in rows)
     return Report(verb="evaluate", result=result, explanation=says, action=action, data=data, body=body, details=details, mode=mode,
-                  warnings=tuple(i.says for i in found.issues if i.level == "warning")[:8])  # fmt: skip
+                  warnings=tuple(i.says for i in said if i.level == "warning")[:8])  # fmt: skip
 
 
 def _doubted(found: Collection) -> Collection:
@@ -269,7 +270,7 @@ def _workspace(
     from papertrain.core.files import Writer
     from papertrain.core.values import plain
     from papertrain.evidence.checklist import launching
-    from papertrain.results import board, roles
+    from papertrain.results import board, checks, roles
     from papertrain.verbs._results import collect_grid, evidence_of, state_of, unconfirmed
 
     given = roles.parse(columns)
@@ -278,6 +279,7 @@ def _workspace(
     wanted = _split(metrics)
     entries = board.measured_entries(found.items, wanted, given.get("positive", ""), everything=not wanted)
     entries += [e for e in board.reported_entries(found.scores) if e.value is not None]
+    said = [*found.issues, *(i for e in entries for i in checks.answers(e))]
     scored = {f"{e.system}.{e.dataset}.{e.seed}" for e in entries}
     known = {r.id for r in grid}
     missing = [
@@ -305,7 +307,7 @@ def _workspace(
             w.text(f"results/{run}/metrics.json", json.dumps(document, indent=2, ensure_ascii=False) + "\n")
     written = [c.path for c in w.changes if c.path.endswith("metrics.json")]
     old = [say("{run} is stale: {why}", run=r.id, why=r.because) for r in grid if r.state == "stale"]
-    data: dict[str, Any] = {"metrics": [_plain(m, e) for m, e in zip(rows, entries)], "evidence": [plain(p) for p in proofs], "issues": _issues(found.issues),
+    data: dict[str, Any] = {"metrics": [_plain(m, e) for m, e in zip(rows, entries)], "evidence": [plain(p) for p in proofs], "issues": _issues(said),
                             "missing": missing, "files": written, "confusion": _confusions(entries)}  # fmt: skip
     main = [
         (m, e)
@@ -340,7 +342,7 @@ def _workspace(
         f"  {m.metric}: {m.definition}\n    {m.signature}" for m in {m.metric: m for m in rows}.values()
     )
     return Report(verb="evaluate", result=result, explanation=says, action=action, data=data, body=body, details=details, mode=mode,
-                  warnings=(*old, *unconfirmed(work, mode), *(i.says for i in found.issues if i.level == "warning"))[:8])  # fmt: skip
+                  warnings=(*old, *unconfirmed(work, mode), *(i.says for i in said if i.level == "warning"))[:8])  # fmt: skip
 
 
 def _commands(work: Workspace, tasks: list[str], shots: int | None, seed: int, mode: Any) -> Report:
