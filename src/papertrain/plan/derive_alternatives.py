@@ -44,9 +44,7 @@ def alternatives(d: Draft, fixed: Mapping[str, Any], chosen: Placed, most: int =
                 seconds(a),
             )
         )
-        ways = [a for a in unique if a.fits != "no" and (chosen.fits == "no" or a.fits != "tight")]
-        near = [a for a in unique if a.fits == "no" and a.effect == "execution"]
-        return tuple([*ways, *near][:most])
+        return tuple(a for a in unique if a.fits != "no" and (chosen.fits == "no" or a.fits != "tight"))[:most]
     ways = [a for a in unique if a.fits == "yes" and (a.effect == "experiment" or worth(a, chosen))]
     ways.sort(key=lambda a: (a.effect == "experiment", "gpus" in a.changes, seconds(a)))
     return tuple(ways[:most])
@@ -122,9 +120,14 @@ def experiment(d: Draft, fixed: dict[str, Any], chosen: Placed) -> Iterator[Alte
             {"method": "full"},
             "experiment",
         )
-    if short and d.sequence_length > 512:
-        half = structs.replace(d, sequence_length=d.sequence_length // 2)
-        yield from found(half, chosen, fixed, {"sequence_length": half.sequence_length}, "experiment")
+    length = d.sequence_length
+    while short and length > 512:
+        length //= 2
+        for way in found(
+            structs.replace(d, sequence_length=length), chosen, fixed, {"sequence_length": length}, "experiment"
+        ):
+            yield way
+            short = way.fits == "no" or (way.fits == "tight" and chosen.fits == "tight")
 
 
 def lora(d: Draft, method: str) -> Draft:

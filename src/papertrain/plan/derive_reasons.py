@@ -65,6 +65,8 @@ def micro_reason(d: Draft, p: Placed, state: str) -> str:
     margin = law("machine").get("margin.share")
     if need is None or p.memory.capacity_bytes is None:
         return f"{state}; a larger one cannot be judged"
+    if need > p.memory.capacity_bytes:
+        return f"{state}; {next_up} would need {show_bytes(need)} and does not fit"
     if need > (1 - margin) * p.memory.capacity_bytes:
         return (
             f"{state}; {next_up} would need {show_bytes(need)} and leave less than the margin of {100 * margin:.0f} %"
@@ -83,14 +85,15 @@ def stage_reason(d: Draft, p: Placed, state: str) -> str:
     if x.zero_stage == 0:
         p2p = "" if d.compute.gpu.peer_to_peer else "; without peer-to-peer between these cards stage 3 would be slow"
         return f"{state}: the model fits on every card, so plain data parallelism{p2p}"
-    return f"the lowest stage that fits ({state})"
+    return f"stage {x.zero_stage} is the lowest ZeRO stage that fits ({state})"
 
 
 def offload_reason(d: Draft, p: Placed, state: str) -> str:
     host = d.compute.host_memory_bytes
     if p.layout.offload != "none":
-        return f"without it the card is too small; {show_size(p.memory.host_bytes.value)} of host memory a node" + (
-            f" of {show_size(host)}" if host is not None else ", which is not known: say --host-ram"
+        return (
+            f"without offload the card is too small; {show_size(p.memory.host_bytes.value)} of host memory a node"
+            + (f" of {show_size(host)}" if host is not None else ", which is not known: say --host-ram")
         )
     if p.fits in ("no", "tight") and host is None and d.compute.gpu.id != "cpu":
         return f"{state}; offload could help, but the host memory is not known: say --host-ram"
@@ -102,8 +105,12 @@ def checkpointing_reason(d: Draft, p: Placed, state: str) -> str:
         other = evaluate(d, structs.replace(p.layout, gradient_checkpointing="none"))
         need = other.memory.device_bytes.value
         return (
-            f"without it micro-batch {p.layout.micro_batch_size} needs {show_bytes(need)}; it costs about a third more work"
+            f"without gradient checkpointing micro-batch {p.layout.micro_batch_size} needs {show_bytes(need)}; it costs about a third more work"
             if need is not None
             else "memory is not predicted, so the careful choice"
         )
-    return f"{state}: fits without, and recomputing would cost 20-33 %" if p.fits == "yes" else state
+    return (
+        f"{state} without gradient checkpointing: recomputing would cost 20-33 %"
+        if p.fits == "yes"
+        else f"{state} without gradient checkpointing"
+    )

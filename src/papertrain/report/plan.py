@@ -11,10 +11,12 @@ from papertrain.core.units import show_bytes, show_count, show_number, show_seco
 from papertrain.core.values import Decision, Estimate, Value
 
 FIRST = (
-    "micro_batch_size", "gradient_accumulation_steps", "learning_rate", "warmup_steps", "lora_rank", "epochs", "precision",
-    "gradient_checkpointing", "zero_stage", "offload", "weight_decay", "sequence_length", "template",
+    "method", "precision", "micro_batch_size", "gradient_accumulation_steps", "global_batch_size", "learning_rate", "warmup_steps", "epochs",
+    "total_steps", "lora_rank", "lora_targets", "optimizer", "gradient_checkpointing", "zero_stage", "offload", "weight_decay",
+    "sequence_length", "template",
 )  # fmt: skip
-ALWAYS = ("micro_batch_size", "learning_rate", "epochs")
+SOMETIMES = ("warmup_steps", "offload", "weight_decay")
+"""Shown where they differ from the framework's default; the rest of FIRST always."""
 WIDE = 100
 
 
@@ -30,7 +32,11 @@ class Difference(Value, frozen=True, kw_only=True):
 
 def result_line(p: TrainingPlan) -> str:
     """`It fits: 20.3 GiB of 24.0 on each card (18.9-22.0); 1,926 steps, 3 h 40 min (2.9-5.0)`."""
-    return f"{verdict(p.fits)}: {memory_words(p)}; {time_words(p)}"
+    over = ""
+    if p.fits == "tight" and p.memory is not None and p.memory.capacity_bytes is not None:
+        middle = p.memory.device_bytes.value or 0.0
+        over = say(", over the card in the middle, fits at the low end") if middle > p.memory.capacity_bytes else ""
+    return f"{verdict(p.fits)}: {memory_words(p)}{over}; {time_words(p)}"
 
 
 def verdict(fits: str) -> str:
@@ -86,10 +92,13 @@ def span(e: Estimate, show: Any) -> str:
 
 
 def shown(p: TrainingPlan, defaults: Mapping[str, Any]) -> list[Decision[Any]]:
-    """What differs from the framework's own default, in the order of importance; what the user set comes first."""
+    """What a run is made of, and what else differs from the framework's own default; what the user set comes first."""
     mine = [d for d in p.decisions() if d.source.kind == "user" and d.name not in ("method", "sequence_length")]
     found = [d for name in FIRST if (d := p.decision(name)) is not None and d not in mine and d.value is not None]
-    return [*mine, *(d for d in found if d.name in ALWAYS or d.name not in defaults or defaults[d.name] != d.value)]
+    return [
+        *mine,
+        *(d for d in found if d.name not in SOMETIMES or d.name not in defaults or defaults[d.name] != d.value),
+    ]
 
 
 def table(p: TrainingPlan, decisions: Sequence[Decision[Any]], differences: Sequence[Difference] = ()) -> list[str]:
@@ -122,9 +131,23 @@ def wrapped(lead: str, text: str, width: int = WIDE) -> list[str]:
 
 
 def memory_line(m: Memory) -> str:
-    """One line: `weights 14.2 ▇▇▇▇▇▇▇  activations 2.9 ▇ …`."""
-    parts = sorted(((k, v) for k, v in m.components.items() if v > 5e7), key=lambda kv: -kv[1])
+    """One line: `weights 14.2 ▇▇▇▇▇▇▇  activations 2.9 ▇ …`; the parts that are shown add up to the total that is shown."""
+    parts = sorted(parts_of(m).items(), key=lambda kv: -kv[1])
     return "  ".join(f"{k} {gigabytes(v)} {bar(v)}" for k, v in parts)
+
+
+RESERVE = "allocator reserve"
+
+
+def parts_of(m: Memory) -> dict[str, float]:
+    """The parts of 0.1 GiB and more, and what the allocator holds beyond them, so that they add up to the device."""
+    tenth = 2**30 / 10
+    found = {k: round(v / tenth) * tenth for k, v in m.components.items() if round(v / tenth) > 0}
+    if m.device_bytes.value is not None:
+        rest = round(m.device_bytes.value / tenth) * tenth - sum(found.values())
+        if round(rest / tenth) > 0:
+            found[RESERVE] = rest
+    return found
 
 
 def bar(n: float) -> str:
@@ -153,7 +176,12 @@ def data_line(p: TrainingPlan) -> str:
     if d.bad_rows:
         left.append(say("{n} rows that do not fit {format}", n=f"{d.bad_rows:,}", format=d.format))
     parts.append(say("{n} examples", n=f"{d.examples:,}") + (f" ({', '.join(left)})" if left else ""))
-    if d.tokens is not None:
+    if d.tokens is not None and not d.exact and d.tokens_low and d.tokens_high and d.tokens_low < d.tokens_high:
+        trained = "" if d.trainable_tokens is None else say(", ≈ {n} trained", n=show_count(d.trainable_tokens))
+        parts.append(
+            say("≈ {low} to {high} tokens", low=show_count(d.tokens_low), high=show_count(d.tokens_high)) + trained
+        )
+    elif d.tokens is not None:
         trained = "" if d.trainable_tokens is None else say(", {n} trained", n=show_count(d.trainable_tokens))
         parts.append(say("{n} tokens", n=show_count(d.tokens)) + trained)
     elif d.tokens_low is not None:
@@ -255,7 +283,7 @@ def memory_section(p: TrainingPlan) -> list[str]:
         "Parts at the peak ("
         + m.peak_phase.replace("_", " ")
         + "): "
-        + ", ".join(f"{k} {show_bytes(v)}" for k, v in m.components.items())
+        + ", ".join(f"{k} {show_bytes(v)}" for k, v in parts_of(m).items())
         + ".",
     ]
     return [

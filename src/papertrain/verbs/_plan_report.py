@@ -49,7 +49,13 @@ def report_of(
     body += [line for n in notes for line in words.wrapped("  calibrated        ", n)]
     body += words.wrapped("  sweep             ", "; ".join(swept)) if swept else []
     lead = say("to make it fit") if p.fits in ("no", "tight") else say("other ways")
-    for i, a in enumerate(p.alternatives[:3]):
+    ways = [a for a in p.alternatives if a.fits != "no"]
+    if not ways and p.fits in ("no", "tight"):
+        body += words.wrapped(
+            f"  {lead:<16}  ",
+            say("no change of the layout does on these cards: larger ones, more of them, or a smaller model"),
+        )
+    for i, a in enumerate(ways[:4]):
         body += words.wrapped(f"  {lead if i == 0 else '':<16}  ", words.alternative_words(a, seconds))
     rest = [d for d in p.decisions() if d not in decisions and d.name != "lora_alpha"]
     details = ["", *words.table(p, rest, diffs), ""]
