@@ -120,7 +120,7 @@ def learning_rate(run: History) -> str:
         return ""
     peak = max(c.values)
     at = c.steps[c.values.index(peak)]
-    if peak == 0:
+    if peak == 0 and len(c) < 20:
         return say("0 so far: warm-up or skipped first steps")
     if min(c.values) == peak:
         return say("constant at {peak}", peak=show(peak))

@@ -19,6 +19,7 @@ def check(run: History) -> Iterator[Verdict]:
     if c is None or len(c) < 4 or not run.loss_counts:
         return
     found = above_start(run, c) if len(c) < 24 else above_best(run, c)
+    found = found or (swinging(run, c) if len(c) < 60 else None)
     if found is not None:
         yield found
 
@@ -38,6 +39,31 @@ def above_start(run: History, c: Curve) -> Verdict | None:
         )
         return verdict(RULE.id, "train_loss", "critical", says, c, [first, first - 1, -1], cls=cause(run))
     return None
+
+
+def swinging(run: History, c: Curve) -> Verdict | None:
+    """Short logs that jump: the half that was logged last lies above 1.5 times the start and half a unit above it, its last
+    value too, and nothing points down."""
+    y = c.values
+    base = median(y[: max(2, min(len(y) // 3, 8))])
+    bar = max(1.5 * base, base + 0.5)
+    half = y[-max(2, len(y) // 2) :]
+    if (
+        median(half) <= bar
+        or y[-1] <= bar
+        or y[-1] <= 0.5 * max(y)
+        or (len(half) >= 6 and slope(half)[0] < -2 * slope(half)[1])
+    ):
+        return None
+    first = next(i for i in range(1, len(y)) if y[i] > bar)
+    says = say(
+        "loss went from {low} to {high} at step {step}; half of the later values are above {middle}",
+        low=show(base),
+        high=show(y[-1]),
+        step=c.steps[-1],
+        middle=show(median(half)),
+    )
+    return verdict(RULE.id, "train_loss", "critical", says, c, [first, first - 1, -1], cls=cause(run))
 
 
 def above_best(run: History, c: Curve) -> Verdict | None:
@@ -125,7 +151,8 @@ RULE = Rule(
     what="The median loss of the last W points (5 % of the points, 8 to 200) stands above the best such median so far. Critical: by "
     "half of the gain made since the start and by 25 %, or above 1.5 times the start by half a unit. Warning (slow divergence): by more "
     "than six standard errors, 2 % and 15 % of the gain, for longer than a window, not falling, and not inside one epoch. "
-    "With fewer than 24 points only the comparison with the start is made.",
+    "With fewer than 24 points only the comparison with the start is made; with fewer than 60, a later half whose median and last value are "
+    "above 1.5 times the start by half a unit is critical too.",
     why="The weights are being driven away from what they had learned; waiting rarely brings them back.",
     known_problems="A change of data or of the loss's weights looks the same. GRPO, PPO and adversarial losses are not judged on their level.",
     source=PROPOSAL,

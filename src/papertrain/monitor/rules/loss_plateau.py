@@ -23,15 +23,24 @@ def check(run: History) -> Iterator[Verdict]:
     if c is None or len(c) < 3 * POINTS or not run.loss_counts or run.task == "dpo" or not run.far_enough(0.25):
         return
     end = still_training(run, c)
-    begin = where(c, end)
-    if begin is None or end - begin < POINTS or c.steps[begin] < run.warm_until:
+    latest = where(c, end)
+    if latest is None:
         return
     if isnan(c.epochs[-1]) and run.rate is None:
         return  # neither epochs nor a rate: nothing says that more was to be expected
+    # What a third of a coarse curve cannot prove, a longer flat part can.
+    for begin in sorted({latest, min(latest, end // 2), min(latest, end // 3)}, reverse=True):
+        if end - begin >= POINTS and c.steps[begin] >= run.warm_until and (found := flat(run, c, begin, end)):
+            yield found
+            return
+
+
+def flat(run: History, c: Curve, begin: int, end: int) -> Verdict | None:
+    """The verdict on one part: an improvement of half a percent is excluded."""
     part = c.values[begin:end]
     start = median(c.values[: max(3, len(c) // 40)])
     if on_grid(part) or mean(part) < 0.02 * start:
-        return
+        return None
     improvement, error = proved(part)
     level = abs(mean(part))
     if improvement < 0.002 * level and improvement + 2 * error < 0.005 * level:
@@ -41,8 +50,9 @@ def check(run: History) -> Iterator[Verdict]:
             step=c.steps[begin],
         )
         if mean(part) >= 0.98 * start and run.from_scratch(c):
-            return
-        yield verdict(RULE.id, "train_loss", "warning", says, c, [begin, end - 1], cls="underfitting")
+            return None
+        return verdict(RULE.id, "train_loss", "warning", says, c, [begin, end - 1], cls="underfitting")
+    return None
 
 
 def still_training(run: History, c: Curve) -> int:
@@ -88,7 +98,7 @@ RULE = Rule(
     name="loss-plateau",
     level="warning",
     check=check,
-    what="Over the last third of the run and at least two epochs (the last half where only the rate is known), the loss improved by less than 0.2 % and an "
+    what="Over the last third of the run (or the last half, or two thirds) and at least two epochs (the last half where only the rate is known), the loss improved by less than 0.2 % and an "
     "improvement of 0.5 % or more is excluded (two standard errors), while the learning rate is above a fifth of its peak, a quarter of the "
     "plan is done and the loss is not at its floor (2 % of the start).",
     why="Time is spent without learning: the rate, the rank or the data limit the run.",

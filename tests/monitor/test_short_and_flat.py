@@ -1,0 +1,64 @@
+"""Short runs that break, flat runs that stay, a rate of nothing, and logs in Chinese."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from papertrain.monitor.run import examine_text
+
+SWINGING = [0.6918, 0.6833, 0.8037, 1.3897, 0.6215, 3.2254, 5.4819, 7.4102, 3.3857, 0.4639, 1.3636, 4.5633]
+"""Twelve logged steps of a small classifier at a rate of 0.05: measured, not made."""
+
+
+def level(text: str, name: str) -> str:
+    return next(s.level for s in examine_text(text).signals if s.name == name)
+
+
+def rows(values: list[float], **more: float) -> str:
+    extra = "".join(f" {k}={v}" for k, v in more.items())
+    return "\n".join(f"step={i} loss={v:.4f}{extra}" for i, v in enumerate(values, 1))
+
+
+def test_a_short_run_that_jumps_up_is_critical():
+    assert level(rows(SWINGING), "train_loss") == "critical"
+
+
+@pytest.mark.parametrize("n", [4, 6, 12, 20, 30, 40])
+def test_a_short_run_that_rises_is_critical(n):
+    assert level(rows([0.7 + 3.8 * i / (n - 1) for i in range(n)]), "train_loss") == "critical"
+
+
+@pytest.mark.parametrize("n", [4, 6, 12, 20, 30, 40])
+@pytest.mark.parametrize("seed", range(5))
+def test_a_short_noisy_run_that_falls_is_not(n, seed):
+    dice = random.Random(seed)
+    assert level(rows([(2.5 - 1.5 * i / n) * dice.uniform(0.7, 1.3) for i in range(n)]), "train_loss") == "normal"
+
+
+def test_nine_flat_epochs_of_ten_are_a_warning():
+    dice = random.Random(1)
+    lines = ["epoch,step,train_loss,val_loss"]
+    for i in range(100):
+        flat = max(1.0, 2.0 - 0.1 * i)
+        lines.append(
+            f"{i / 10:.1f},{10 * i},{flat + dice.uniform(0, 0.02):.3f},{flat + 0.1 + dice.uniform(0, 0.02):.3f}"
+        )
+    assert level("\n".join(lines), "train_loss") == "warning"
+
+
+def test_a_run_that_still_falls_slowly_is_no_plateau():
+    dice = random.Random(1)
+    lines = ["epoch,step,train_loss"]
+    lines += [f"{i / 10:.1f},{10 * i},{2 - 0.3 * (i / 100) ** 0.5 + dice.uniform(0, 0.02):.3f}" for i in range(100)]
+    assert level("\n".join(lines), "train_loss") == "normal"
+
+
+def test_a_rate_of_zero_throughout_is_no_warm_up():
+    assert level(rows([2 - 0.01 * i for i in range(100)], lr=0.0), "learning_rate") in ("warning", "critical")
+
+
+def test_a_nan_beside_chinese_words_is_read():
+    text = "第 10 步 损失=1.923 学习率=1e-4\n第 20 步 损失=1.812 学习率=1e-4\n第 30 步 损失=nan 学习率=1e-4\n第 40 步 损失=nan 学习率=1e-4\n"
+    assert level(text, "train_loss") == "critical"
