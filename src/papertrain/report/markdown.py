@@ -132,22 +132,15 @@ def terminal(s: Sheet, *, limit: int = 100) -> str:
 
 
 def _stars(s: Sheet) -> list[list[str]]:
-    """Cells with their marks behind a space, each mark in a place of its own, so that the digits stay aligned."""
-    second = len(s.rows) > 2
-    places = [
-        (any(c.mark == "best" or (c.mark == "second" and second) for c in column), any(c.sign for c in column))
-        for column in zip(*s.cells)
+    """Cells with their marks: a rank, then a sign behind a space, so that two never run into each other and the digits
+    of a column stay aligned."""
+    marks = {"best": "*", "second": "_" if len(s.rows) > 2 else "", "": ""}
+    tails = [[" ".join(filter(None, (marks[c.mark], SIGNS[c.sign]))) for c in row] for row in s.cells]
+    wide = [max(map(len, column), default=0) for column in zip(*tails)]
+    return [
+        [_cell(c, marks=False, sign=False) + f"{t:<{n}}" for c, t, n in zip(row, tail, wide)]
+        for row, tail in zip(s.cells, tails)
     ]
-    out = []
-    for row in s.cells:
-        line = []
-        for c, (marked, signed) in zip(row, places):
-            mark = {"best": "*", "second": "_" if second else "", "": ""}[c.mark]
-            tail = (f"{mark:1}" if marked else "") + (f"{SIGNS[c.sign]:1}" if signed else "")
-            gap = " " if marked and signed else ""
-            line.append(_cell(c, marks=False, sign=False) + (f"{tail[:1]}{gap}{tail[1:]}" if tail else ""))
-        out.append(line)
-    return out
 
 
 def wrapped(text: str, limit: int = 96) -> list[str]:
