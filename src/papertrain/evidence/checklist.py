@@ -112,9 +112,6 @@ def untrainable(work: Workspace, record: dict[str, Any] | None = None) -> bool:
     return True
 
 
-NO_TORCH = "no training environment with torch was found here: --env PATH names one, --dry-run shows how to make one"
-
-
 def _last_record(work: Workspace, run: Run | None) -> dict[str, Any]:
     """What started this run, else the last one of all."""
     own = [] if run is None else [work.run_path(run.id) / "record.json"]
@@ -251,7 +248,14 @@ def _debug(work: Workspace, grid: list[Run]) -> Step:
         return Step(step=4, name="debug", state="stale", because=because, next=launching(work, old))
     missing = [r for r in grid if r.state == "missing"]
     if len(missing) == len(grid):
-        because = say("no run was started") + ("; " + say(NO_TORCH) if untrainable(work) else "")
+        because = say("no run was started") + (
+            "; "
+            + say(
+                "no training environment with torch was found here: --env PATH names one, --dry-run shows how to make one"
+            )
+            if untrainable(work)
+            else ""
+        )
         return Step(
             step=4,
             name="debug",
