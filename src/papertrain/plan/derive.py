@@ -28,22 +28,23 @@ SIZED = re.compile(r"\d\s?GB", re.I)
 EXECUTION = ("micro_batch_size", "gradient_accumulation_steps", "zero_stage", "offload", "gradient_checkpointing")
 
 
-def derive(q: Question) -> TrainingPlan:
-    """The plan that the question leads to. Raises PapertrainError where the question contradicts itself."""
+def derive(q: Question, *, ways: bool = True) -> TrainingPlan:
+    """The plan that the question leads to. Raises PapertrainError where the question contradicts itself. ways: whether the
+    alternatives of a plan that fits are searched too; those of one that does not fit always are."""
     sets = dict(q.sets)
     task = steps_task.task_of(q.model, q.dataset, q.task or sets.pop("task", None))
     check(q, task)
     method = steps_task.method(q.model, task, q.method or sets.pop("method", None))
     if method.source.kind == "user" or "precision" in sets or task in REINFORCED:
-        return assemble(q, sets, task, method)
-    plan = assemble(q, sets, task, method)
+        return assemble(q, sets, task, method, ways=ways)
+    plan = assemble(q, sets, task, method, ways=ways)
     if plan.fits == "no" and method.value == "lora" and q.compute.gpu.vendor == "nvidia":
         smaller = structs.replace(
             method,
             value="qlora",
             why=f"16-bit weights do not fit ({show_bytes(needed(plan))} of {show_bytes(q.compute.gpu.memory_bytes)} a card), 4-bit ones may: {method.why}",
         )
-        other = assemble(q, sets, task, smaller)
+        other = assemble(q, sets, task, smaller, ways=ways)
         return other if other.fits in ("yes", "tight") else plan
     return plan
 
@@ -73,7 +74,7 @@ def check(q: Question, task: str) -> None:
         raise PapertrainError(f"{q.model.name} is an encoder: it can be trained for classification, not for {task}", code="wrong-task", ask=["--task classification"])  # fmt: skip
 
 
-def assemble(q: Question, sets: dict[str, Any], task: str, method: Decision[str]) -> TrainingPlan:
+def assemble(q: Question, sets: dict[str, Any], task: str, method: Decision[str], *, ways: bool = True) -> TrainingPlan:
     model, data, compute, rules = q.model, q.dataset, q.compute, q.rules
     steps_task.check_method(model, compute, method.value)
     precision = settle(steps_task.precision(compute.gpu), sets)
@@ -120,7 +121,7 @@ def assemble(q: Question, sets: dict[str, Any], task: str, method: Decision[str]
         seed=settle(steps_task.seed(), sets), eval_steps=evals, save_steps=saves,
         early_stopping_patience=settle(steps_batch.patience(evals.value), sets), validation_share=share, loss=loss,
         template=template, beta=optional(steps_rate.beta(task), sets),
-        **adapters, memory=memory, duration=time, alternatives=alternatives(draft, fixed, placed),
+        **adapters, memory=memory, duration=time, alternatives=alternatives(draft, fixed, placed) if ways or placed.fits != "yes" else (),
         warnings=(*warnings(q, task, placed, batch.value, total.value), *unused(sets, task, method.value), *doubts(q, sets, template, length.value, derived_rate.value)),
         provisional=data is None,
     )  # fmt: skip

@@ -82,7 +82,8 @@ def row(m: Given, compute: Compute) -> Recipe:
         trainable_tokens=EXAMPLES * 200,
         exact=True,
     )
-    p = derive(Question(model=m.model, compute=compute, dataset=data, task="sft", method="lora", seq_len=LENGTH))
+    question = Question(model=m.model, compute=compute, dataset=data, task="sft", method="lora", seq_len=LENGTH)
+    p = derive(question, ways=False)
     return recipe(m.size, p)
 
 
