@@ -98,6 +98,9 @@ class Case:
         for log in self.logs:
             head = log.lines[:3000] + (log.lines[-300:] if len(log.lines) > 3000 else [])
             facts_of.from_text(found, ((x.no, x.text) for x in head), log.name, 0)
+        for knob in ("micro_batch_size", "gradient_accumulation_steps", "epochs", "max_steps"):
+            if knob in found.found:
+                found.found[f"log:{knob}"] = found.found[knob]
         for config in self.configs:
             config.tell(found)
         if self.plan is not None:

@@ -42,6 +42,16 @@ _WORLD = re.compile(
     r"""(?:world[_ ]size|num_processes|nproc[_-]per[_-]node|n_gpu|num_gpus|Num GPUs|NPROC_PER_NODE|GPU number|GPU count|number of GPUs)["']?\s*[:= ]\s*["']?(\d{1,4})\b""",
     re.I,
 )
+_BANNER = re.compile(
+    r"\b(Instantaneous batch size per device|Gradient Accumulation steps|Num Epochs|Total optimization steps)\s*=\s*([\d,]+)"
+)
+BANNER = {
+    "Instantaneous batch size per device": "micro_batch_size",
+    "Gradient Accumulation steps": "gradient_accumulation_steps",
+    "Num Epochs": "epochs",
+    "Total optimization steps": "total_steps",
+}
+"""What the Trainer prints before the first step."""
 _VERSION = re.compile(
     r"\b(transformers|torch|deepspeed|peft|trl|accelerate|datasets|bitsandbytes|flash[_-]attn|llamafactory|numpy|nccl|PyTorch|DeepSpeed)`?"
     r"(?:\s+(?:info:\s+)?version)?\s?(?:==|[:=]|\s)\s*(?:version=)?v?(\d+\.\d+(?:\.\d+)?(?:\.?(?:dev|post|rc)\d+)?)", re.I)  # fmt: skip
@@ -142,6 +152,9 @@ def from_text(facts: Facts, lines: Iterable[tuple[int, str]], name: str, rank: i
         where = LogLine(file=name, line=no, text=quote(text))
         for m in _SETTING.finditer(text[:4000]):
             facts.put(KEYS.get(m[1].replace("-", "_"), m[1]), typed(m[2]), where, rank)
+        for m in _BANNER.finditer(text):
+            # The program's own word on the run outweighs a setting that is merely printed.
+            facts.put(BANNER[m[1]], int(m[2].replace(",", "")), where, rank + 1)
         for m in _VERSION.finditer(text):
             package = {"pytorch": "torch", "flash-attn": "flash_attn"}.get(m[1].lower(), m[1].lower())
             facts.put("version:" + package, m[2], where, rank)

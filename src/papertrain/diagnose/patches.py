@@ -11,7 +11,7 @@ from papertrain.core import yaml
 from papertrain.core.commands import quoted
 from papertrain.core.findings import Change, Fix
 from papertrain.core.values import AppliesTo
-from papertrain.diagnose import labels, scripts
+from papertrain.diagnose import labels, present, scripts
 from papertrain.diagnose.case import Case
 from papertrain.diagnose.configs import Config
 from papertrain.diagnose.rule import Remedy
@@ -128,7 +128,7 @@ def said(remedy: Remedy, case: Case) -> Iterator[str]:
             yield f"{place}: remove {name}"
         elif isinstance(value, str) and value[:1] in "*/+=" and len(value) > 1:
             try:
-                new = resolve(value, case.facts.get(knob), case)
+                new = resolve(value, present.value(case, knob, None), case)
                 yield f"{place}: {name}: {yaml.dump_scalar(new)}"
             except Impossible:
                 default = (
@@ -203,7 +203,7 @@ def _one(knob: str, value: Any, case: Case, texts: dict[str, str]) -> Iterator[C
             done = True
             if old in ("auto", None) and isinstance(value, str) and value[:1] in "*/+":
                 continue
-            new = _word(config, knob, resolve(value, old, case))
+            new = _word(config, knob, resolve(value, _start(case, knob, old, value), case))
             if new != old:
                 texts[config.name] = write(config, texts[config.name], key, new)
                 yield Change(knob=key, old=old, new=new, file=config.name)
@@ -213,12 +213,21 @@ def _one(knob: str, value: Any, case: Case, texts: dict[str, str]) -> Iterator[C
         key = keys_of(config).get(knob, "" if config.kind == "deepspeed" else knob)
         if not key or (config.kind == "deepspeed") != (HF.get(knob, knob) == ""):
             continue
-        new = _word(config, knob, resolve(value, DEFAULTS.get(knob), case))
+        new = _word(config, knob, resolve(value, _start(case, knob, DEFAULTS.get(knob), value), case))
         after = write(config, texts[config.name], key, new)
         if after != texts[config.name]:
             texts[config.name] = after
             yield Change(knob=key, old=None, new=new, file=config.name)
             return
+
+
+def _start(case: Case, knob: str, written: Any, value: Any) -> Any:
+    """What `/10` starts from: the run's own rate where the log shows another one than the file."""
+    if knob != "learning_rate" or not isinstance(value, str) or value[:1] != "/":
+        return written
+    if not isinstance(written, (int, float)) or isinstance(written, bool):
+        return written
+    return min(written, present.value(case, knob, written))
 
 
 def _word(config: Config, knob: str, value: Any) -> Any:

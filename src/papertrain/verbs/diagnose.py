@@ -175,7 +175,7 @@ def cause_found(
         for f in d.fixes
     )
     return Report(verb="diagnose", mode=mode, result=result, explanation=explanation, action=action, body="\n".join(x for x in (body(found), fixes_text) if x),
-                  details=every, data={"diagnoses": [as_json(d) for d in found], "unexplained": ""}, unavailable=missing(seen))  # fmt: skip
+                  details=every, data={"diagnoses": [as_json(d) for d in found], "unexplained": ""}, warnings=other_run(seen), unavailable=missing(seen))  # fmt: skip
 
 
 def unexplained(seen: Look, data: dict[str, Any], mode: Mode, paths: Sequence[Path]) -> Report:
@@ -221,6 +221,20 @@ def no_failure(
     data["healthy"] = seen.answer.healthy
     return Report(verb="diagnose", mode=mode, result=say("no failure found"), explanation=say("no failure, because {because}", because=because), action=None,
                   body=body(found), data=data)  # fmt: skip
+
+
+def other_run(seen: Look) -> tuple[str, ...]:
+    """One line where the log and the config cannot be of the same run."""
+    from papertrain.diagnose.present import disagreements
+
+    told = list(disagreements(seen.case))
+    if not told:
+        return ()
+    return (
+        say(
+            "log and config are not of the same run: {told}; changes start from what the log says", told="; ".join(told)
+        ),
+    )
 
 
 def missing(seen: Look) -> tuple[str, ...]:

@@ -160,8 +160,7 @@ def judge(case: Case, name: str, rule: Any) -> Match | None:
     unsure = (
         ""
         if confidence >= 0.5 or case.configs
-        else "papertrain diagnose LOG --config DS.json --config TRAIN.yaml   # stage, cards and dtype decide; then: "
-        + rule.next_check
+        else "diagnose with --config: stage, cards and dtype decide; then: " + rule.next_check
     )
     return Match(
         rule=rule,
