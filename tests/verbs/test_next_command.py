@@ -93,11 +93,15 @@ def test_without_torch_the_next_command_shows_the_run_and_says_how_to_get_there(
 
 def test_the_next_command_keeps_target_and_environment_and_resumes_where_launch_would(tmp_path: Path) -> None:
     work = generated(tmp_path)
-    left(work, exit_code=None, target="llamafactory", env="my env")
+    env = tmp_path / "my env"
+    (env / "bin").mkdir(parents=True)
+    (env / "bin/llamafactory-cli").write_text("#!/bin/sh\n")
+    (env / "bin/llamafactory-cli").chmod(0o755)
+    left(work, exit_code=None, target="llamafactory", env=str(env))
     (work / "runs" / RUN / "checkpoint-5").mkdir()
     words = shlex.split(status(work).action or "")
     assert words[:3] == ["papertrain", "launch", str(work)] and words[-2:] == ["--resume", "--yes"]
-    assert words[words.index("--target") + 1] == "llamafactory" and words[words.index("--env") + 1] == "my env"
+    assert words[words.index("--target") + 1] == "llamafactory" and words[words.index("--env") + 1] == str(env)
 
 
 @pytest.mark.parametrize("wrong", ["plan", "steps"])
@@ -151,3 +155,26 @@ def test_a_missing_plan_of_a_study_is_asked_for_with_the_model_and_data_that_are
     (work / "study.toml").write_text(text.replace("[methods.ours]", "[methods.ours]\n[methods.other]"))
     action = next_(work).action or ""
     assert "MODEL" not in action and "FILE" not in action and "--name other" in action
+
+
+def test_a_target_whose_program_is_missing_is_shown_and_not_started(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    work = generated(tmp_path)
+    left(work, exit_code=None, pid=None, target="llamafactory")
+    nowhere(monkeypatch, tmp_path)
+    report = next_(work)
+    assert "--target llamafactory --dry-run" in (report.action or "") and "llamafactory-cli" in report.explanation
+
+
+def test_a_dry_run_shows_several_cards_where_nothing_could_start_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    work = make_workspace(tmp_path, cards=4)
+    generate(work)
+    nowhere(monkeypatch, tmp_path)
+    report = launch(work, dry_run=True)
+    assert "torch.distributed.run" in report.body and any("torchrun" in w or "torch" in w for w in report.warnings)
+    with pytest.raises(PapertrainError):
+        launch(work, yes=True)
+    assert not (work / "runs").exists()

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
+import sys
 from pathlib import Path
 from typing import Any, Literal
 
@@ -100,16 +103,29 @@ def _has_checkpoint(place: Path) -> bool:
     return any(p.is_dir() for p in place.glob("checkpoint-*"))
 
 
-def untrainable(work: Workspace, record: dict[str, Any] | None = None) -> bool:
-    """Whether the script would find no torch here: no environment was named, and none lies near."""
+PROGRAMS = {"llamafactory": "llamafactory-cli", "axolotl": "axolotl", "trl": "trl"}
+
+
+def untrainable(work: Workspace, record: dict[str, Any] | None = None) -> str:
+    """What a training would not find here (torch, or the framework's program), as far as it can be seen; else empty."""
     record = _last_record(work, None) if record is None else record
-    if record.get("env") or record.get("target") not in (None, "script") or not work.methods():
-        return False
-    for near in (work.root.resolve(), None):
-        found = read_environment("auto", near=near)
-        if found is not None and found.python is not None and found.version("torch") is not None:
-            return False
-    return True
+    target, asked = record.get("target") or "script", record.get("env")
+    if target == "command" or not work.methods():
+        return ""
+    if isinstance(asked, str):
+        places = [Path(asked)]
+    else:
+        near = [read_environment("auto", near=place) for place in (work.root.resolve(), None)]
+        if target == "script":
+            return "" if any(e is not None and e.python and e.version("torch") for e in near) else "torch"
+        places = [Path(e.path) for e in near if e is not None]
+    program = PROGRAMS.get(str(target))
+    if program is None:
+        return ""
+    path = os.pathsep.join(
+        [*(str(p / "bin") for p in places), str(Path(sys.executable).parent), os.environ.get("PATH", "")]
+    )
+    return "" if shutil.which(program, path=path) else program
 
 
 def _last_record(work: Workspace, run: Run | None) -> dict[str, Any]:
@@ -251,9 +267,10 @@ def _debug(work: Workspace, grid: list[Run]) -> Step:
         because = say("no run was started") + (
             "; "
             + say(
-                "no training environment with torch was found here: --env PATH names one, --dry-run shows how to make one"
+                "no training environment with {what} was found here: --env PATH names one, --dry-run shows how to make one",
+                what=lacking,
             )
-            if untrainable(work)
+            if (lacking := untrainable(work))
             else ""
         )
         return Step(

@@ -143,7 +143,10 @@ def cannot_start(work: Workspace, one: Ready, environment: Environment | None) -
     package = {"llamafactory-cli": "llamafactory", "axolotl": "axolotl", "trl": "trl", "accelerate": "accelerate"}.get(
         word
     )
-    pip = shlex.join([python_of(environment), "-m", "pip", "install", package]) if package else None
+    pip = None
+    if package is not None:
+        own = environment is not None and environment.python is not None
+        pip = shlex.join([python_of(environment), "-m", "pip", "install", package]) if own else f"{INSTALL} {package}"
     return PapertrainError(
         f"cannot start {one.run.id}: {word} is not installed here; nothing was written", code="no-program",
         ask=["--env PATH of the environment that has it", *([f"or install it: {pip}"] if pip else [])], command=pip,

@@ -76,6 +76,7 @@ def launch(
         from papertrain.verbs import _smoke
 
         return _smoke.smoke(space, chosen[0], environment, settled, target=target, start=yes and not dry_run)
+    unready: list[str] = []
     todo = [
         _prepared(
             space,
@@ -86,10 +87,11 @@ def launch(
             resume=resume,
             overwrite=overwrite,
             more=passthrough,
+            shown=unready if dry_run else None,
         )
         for cell in chosen
     ]
-    warnings = [*_stale(space, chosen, settled), *_preflight(space, todo, settled)]
+    warnings = [*dict.fromkeys(unready), *_stale(space, chosen, settled), *_preflight(space, todo, settled)]
     body = "\n".join(line for one in todo for line in [*_launch.shown(one, environment), ""])
     plain = [_plain(one) for one in todo]
     if env not in (None, "auto"):
@@ -120,7 +122,8 @@ def launch(
 
 
 def _prepared(
-    space: Workspace, cell: Run, environment: Environment | None, *, target: str | None, launcher: str | None, resume: bool, overwrite: bool, more: Sequence[str]
+    space: Workspace, cell: Run, environment: Environment | None, *, target: str | None, launcher: str | None, resume: bool, overwrite: bool, more: Sequence[str],
+    shown: list[str] | None = None,
 ) -> Ready:  # fmt: skip
     """One cell with its command; refused where it runs already, is done, or would be mixed with an earlier attempt."""
     from papertrain.core.errors import Refused
@@ -158,7 +161,9 @@ def _prepared(
             ask=["--resume goes on from the last one", "--overwrite sets them aside and starts anew"], command=line("papertrain", "launch", space.root, "--run", cell.id, "--resume", "--yes"),
         )  # fmt: skip
     why = _launch.launchers()[one.launcher].ready(_place(space, one, environment))
-    if why is not None:
+    if why is not None and shown is not None:
+        shown.append(why)
+    elif why is not None:
         raise Refused(
             why,
             code="no-launcher",
