@@ -85,6 +85,7 @@ def say(kind: str, argv: tuple[object, ...], found: list[str]) -> str:
     return f"{kind} of {' '.join(map(str, argv))[:120]}: {found}"
 
 
+@pytest.mark.slow
 def test_nothing_that_is_printed_holds_a_secret(place: Path) -> None:
     found, printed, survived = [], 0, b""
     for argv in ASKED:
@@ -104,6 +105,7 @@ def test_nothing_that_is_printed_holds_a_secret(place: Path) -> None:
         assert word.encode() in survived
 
 
+@pytest.mark.slow
 def test_nothing_that_is_written_holds_a_secret(place: Path) -> None:
     before = tree(place)
     found, searched, answered = [], 0, []

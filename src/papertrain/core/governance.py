@@ -33,7 +33,7 @@ def find_governance(start: Path | None = None) -> tuple[list[GovernanceText], li
     here = (start or Path.cwd()).resolve()
     for folder in (here, *here.parents):
         folders.append(folder / PLACE)
-        if (folder / ".git").exists():
+        if os.path.lexists(folder / ".git"):
             break
     home = os.environ.get("PAPERCRAFT_HOME")
     folders.append(Path(home) / PLACE if home else Path.home() / ".papercraft" / PLACE)
