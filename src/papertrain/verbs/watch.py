@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from papertrain.monitor.verdict import SignalState
 
 CORE = ("train_loss", "eval_loss", "learning_rate", "gpu_utilization", "grad_norm")
+COMMANDS = ("nvidia-smi ", "papertrain ", "npu-smi ", "rocm-smi ")
 LEVELS: dict[str, Level] = {"critical": "error", "warning": "warning", "normal": "ok", "unknown": "ok"}
 
 
@@ -282,6 +283,11 @@ def signal_lines(e: Examination, width: int = 100) -> list[str]:
         )
         wrapped = textwrap.wrap(s.says + place, width=room, break_long_words=False) or [""]
         if s.level == "unknown":
+            # A command is never cut: it stands on a line of its own.
+            words, colon, command = s.says.partition(": ")
+            if colon and command.startswith(COMMANDS):
+                lines += [f"  {s.name:<15} {s.level:<8}  {words}:", f"    {command}"]
+                continue
             wrapped = [textwrap.shorten(s.says, room, placeholder=" ...")]
         lines.append(f"  {s.name:<15} {s.level:<8}  {wrapped[0]}")
         lines += [" " * 28 + x for x in wrapped[1:]]
