@@ -160,7 +160,7 @@ def _heads(rows: Sequence[tuple[Metric, Entry]]) -> str:
         for m, e in rows[:4]
     ]
     sizes = {m.n for m, _ in rows}
-    more = say(" and {n} more", n=len(rows) - 4) if len(rows) > 4 else ""
+    more = say(", {n} more runs", n=len(rows) - 4) if len(rows) > 4 else ""
     return ", ".join(said) + more + (say(" on {n:,} items", n=rows[0][0].n) if len(sizes) == 1 and rows[0][0].n else "")
 
 
