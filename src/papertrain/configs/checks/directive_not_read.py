@@ -34,6 +34,11 @@ def check(document: ConfigDocument, world: World) -> Iterator[Wrong]:
                     line=i,
                     instead=say("move it above the first command"),
                 )
+            if m := re.match(r"#SBATCH\s+(?:--time[=\s]|-t\s*)\s*(\d+):(\d\d)\s*(?:#.*)?$", bare):
+                yield Wrong(
+                    says=say("`{given}` is {n} minutes: sbatch reads two numbers as minutes:seconds", given=f"{m[1]}:{m[2]}", n=int(m[1])),
+                    line=i, instead=say("{n}:00:00 for {n} hours", n=m[1]), level="note",
+                )  # fmt: skip
             name = re.match(r"#SBATCH\s+--([A-Za-z][\w-]*)", bare)
             if name and not any(o.startswith(name[1]) for o in OPTIONS):  # sbatch takes what begins like one option
                 near = nearest(name[1], OPTIONS, cutoff=0.7)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from papertrain.configs.checking.document import ConfigDocument, Wrong
+from papertrain.configs.checking.shell import Command
 from papertrain.configs.checking.world import World, datasets, exists, names_in
 from papertrain.core.errors import nearest
 from papertrain.core.findings import Rule
@@ -23,7 +24,8 @@ def check(document: ConfigDocument, world: World) -> Iterator[Wrong]:
         if (
             isinstance(named, str)
             and _is_path(named)
-            and (key in _FILES or named.startswith(("/", "./", "../", "~")))
+            and (key in _FILES or key == "resume_from_checkpoint" or named.startswith(("/", "./", "../", "~")))
+            and not (key == "resume_from_checkpoint" and named.lower() in ("true", "false", "last", "latest", "auto"))
             and world.place(document, named) is None
         ):
             yield _missing(document, world, (key,), named, level="error" if key in _FILES else "warning")
@@ -39,6 +41,8 @@ def check(document: ConfigDocument, world: World) -> Iterator[Wrong]:
         yield from _registry(document, world)
     if document.kind == "dataset_info":
         yield from _data(document)
+    if document.kind == "axolotl":
+        yield from _axolotl(document, world)
     for command in document.commands:
         yield from _commands(document, world, command)
 
@@ -161,10 +165,11 @@ def _data(document: ConfigDocument) -> Iterator[Wrong]:
 
 def _commands(document: ConfigDocument, world: World, command: object) -> Iterator[Wrong]:
     """The config that a command is given. Scripts run elsewhere too: only a folder that exists can prove a file missing."""
-    from papertrain.configs.checking.shell import Command
-
     assert isinstance(command, Command)
-    if command.program not in ("llamafactory-cli", "lmf", "axolotl", "trl") or document.path is None:
+    if document.path is None:
+        return
+    if command.program not in ("llamafactory-cli", "lmf", "axolotl", "trl"):
+        yield from _script(document, world, command)
         return
     named = [(w.text, w.line) for w in command.positional if w.text.endswith((".yaml", ".yml", ".json"))]
     named += [
@@ -176,6 +181,33 @@ def _commands(document: ConfigDocument, world: World, command: object) -> Iterat
         if _is_path(file) and world.place(document, file) is None:
             yield Wrong(says=say("{program} is given {file}, which is not there from here", program=command.program, file=file), line=line,
                         instead=say("start it in the folder that the path is written for, or correct the path"), level="note")  # fmt: skip
+
+
+def _script(document: ConfigDocument, world: World, command: Command) -> Iterator[Wrong]:
+    """The Python file that a launcher starts, and the DeepSpeed file beside it."""
+    if not command.launcher:
+        return
+    named = [(command.program, command.line)] if command.program.endswith(".py") else []
+    named += [(w.text, w.line) for w in command.positional[:1] if w.text.endswith(".py") and not named]
+    known = "deepspeed" in {k for d in world.documents if d.file == document.file and d.part for k in d.settings}
+    named += [(str(a.value), a.line) for a in command.arguments if a.name in ("deepspeed", "deepspeed_config") and isinstance(a.value, str) and a.value.endswith(".json") and not known]  # fmt: skip
+    for file, line in named:
+        if _is_path(file) and world.place(document, file) is None:
+            yield Wrong(says=say("the command is given {file}, which is not there from here", file=file), line=line,
+                        instead=say("start it in the folder that the path is written for, or correct the path"), level="note")  # fmt: skip
+
+
+def _axolotl(document: ConfigDocument, world: World) -> Iterator[Wrong]:
+    listed = document.settings.get("datasets")
+    for i, row in enumerate(listed if isinstance(listed, list) else []):
+        named = row.get("path") if isinstance(row, dict) else None
+        local = isinstance(named, str) and (
+            named.startswith(("./", "../", "/", "~/"))
+            or named.lower().endswith((".jsonl", ".json", ".csv", ".parquet"))
+        )
+        if isinstance(named, str) and local and _is_path(named) and world.place(document, named) is None:
+            yield Wrong(says=say("`path` names {file}, which is not there", file=named), line=document.line("datasets", i, "path"),
+                        instead=say("write the file, or correct the path"), level="warning")  # fmt: skip
 
 
 RULE = Rule(

@@ -56,6 +56,9 @@ def check(document: ConfigDocument, world: World) -> Iterator[Wrong]:
             if command.program in LLAMAFACTORY
             else command.options.get("master_addr") or command.options.get("main_process_ip")
         )
+        if address is None and "rdzv_endpoint" in command.options:
+            meeting, place = command.options["rdzv_endpoint"]
+            address = (meeting.rpartition(":")[0] or meeting).strip("[]"), place
         if address and address[0] in ("localhost", "127.0.0.1", "0.0.0.0", "::1"):
             yield Wrong(
                 says=say(
