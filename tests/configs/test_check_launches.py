@@ -100,3 +100,12 @@ def test_deepspeed_numbers_as_text(tmp_path: Path) -> None:
     assert all(
         f"`{key}`" in said for key in ("train_micro_batch_size_per_gpu", "gradient_clipping", "zero_optimization.stage")
     )
+
+
+def test_the_tokenizer_argument_of_trainers_is_gone(tmp_path: Path) -> None:
+    text = "from trl import SFTConfig, SFTTrainer\nargs = SFTConfig(output_dir='o', learning_rate=2e-5)\ntrainer = SFTTrainer('m', args=args,\n    tokenizer=None)\n"
+    (seen,) = [f for f in findings(tmp_path, "t.py", text) if f.rule == "TR359"]
+    assert seen.line == 4 and "processing_class" in seen.instead and "+    processing_class=None)" in seen.patch
+    assert not any(
+        f.rule == "TR359" for f in findings(tmp_path, "t.py", text.replace("tokenizer=", "processing_class="))
+    )
