@@ -251,3 +251,9 @@ def test_the_recipes_are_those_of_whole_plans_in_less_time() -> None:
     assert process_time() - begun < 2
     short = next(r for r in found if r.fits in ("no", "tight"))
     assert short.instead and all(r.instead == "" for r in found if r.fits == "yes")
+
+
+def test_the_same_ids_with_other_gold_labels_are_other_items(tmp_path: Path) -> None:
+    a, b = labels(tmp_path / "a.csv", HALF, GOLD), labels(tmp_path / "b.csv", HALF, GOLD[1:] + GOLD[:1])
+    r = compare(system=[f"a={a}", f"b={b}"])
+    assert set(ranks(r)) == {None} and "different-items" in codes(r)

@@ -79,8 +79,19 @@ def between_rows(board: Board) -> list[Issue]:
 
 def same_items(runs: Iterable[Mapping[str, Entry]]) -> bool:
     """Whether all systems of a column answered the same questions, as far as their files show them."""
-    sets = {frozenset(f for e in r.values() if (f := _asked(e))) for r in runs}
-    return len(sets - {frozenset()}) < 2
+    each = [list(r.values()) for r in runs]
+    ids = {frozenset(f for e in r if (f := _asked(e))) for r in each}
+    gold = {frozenset(f for e in r if (f := _gold(e))) for r in each}
+    return len(ids - {frozenset()}) < 2 and len(gold - {frozenset()}) < 2
+
+
+def _gold(e: Entry) -> str:
+    """A digest of the right answers of one run; empty where its file has none."""
+    i = e.items
+    if i is None or i.label is None:
+        return ""
+    rows = sorted(zip(i.ids, map(classify.text, i.label))) if not i.numbered else list(map(classify.text, i.label))
+    return hashlib.sha256(repr(rows).encode("utf-8", "replace")).hexdigest()
 
 
 def _asked(e: Entry) -> str:
