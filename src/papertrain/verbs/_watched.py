@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from papertrain.monitor.verdict import SignalState
 
 CURVES = frozenset(("train_loss", "eval_loss", "learning_rate", "grad_norm", "gpu_utilization", "throughput"))
+LARGEST = 128 << 20
+"""Bytes: beyond it a second pass over a log costs more than it tells."""
 SURE = {"critical": 0.5, "warning": 0.35}
 
 
@@ -31,7 +33,11 @@ def by_monitor(paths: Sequence[Path]) -> tuple[Match, ...]:
 
     found: dict[str, Match] = {}
     for path in paths:
-        if str(path) == "-" or not Path(path).exists():
+        if (
+            str(path) == "-"
+            or not Path(path).exists()
+            or (Path(path).is_file() and Path(path).stat().st_size > LARGEST)
+        ):
             continue
         try:
             states = [s for e in examine([Path(path)]) for s in e.signals if named(s)]
