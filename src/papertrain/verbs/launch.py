@@ -94,8 +94,8 @@ def launch(
     warnings = [*dict.fromkeys(unready), *_stale(space, chosen, settled), *_preflight(space, todo, settled)]
     body = "\n".join(line for one in todo for line in [*_launch.shown(one, environment), ""])
     plain = [_plain(one) for one in todo]
-    if env not in (None, "auto"):
-        todo = [structs.replace(one, asked_environment=str(env)) for one in todo]
+    if env is not None and env != "auto":
+        todo = [structs.replace(one, asked_environment=str(Path(env).absolute())) for one in todo]
     stopped = next((e for one in todo if (e := _launch.cannot_start(space, one, environment)) is not None), None)
     if stopped is not None and yes and not dry_run:
         raise stopped
