@@ -118,3 +118,9 @@ def test_the_page_of_a_plan_says_that_it_is_confirmed_unless_a_person_edited_it(
     edited = page.read_text()
     status(w, confirm="derive")
     assert page.read_text() == edited and confirmation(Workspace(w), "ours") is not None
+
+
+def test_what_would_make_it_fit_comes_before_what_hangs_on_the_hosts_memory(chat: Path) -> None:
+    r = plan("meta-llama/Llama-3.1-8B-Instruct", data=chat, gpu="1x 4090", method="lora", seq_len=8192)
+    ways = " ".join(r.body.partition("to make it fit")[2].split())
+    assert "does not fit" not in ways and ways.index("fits, ") < ways.index("not known to fit")

@@ -49,7 +49,13 @@ def report_of(
     body += [line for n in notes for line in words.wrapped("  calibrated        ", n)]
     body += words.wrapped("  sweep             ", "; ".join(swept)) if swept else []
     lead = say("to make it fit") if p.fits in ("no", "tight") else say("other ways")
-    ways = [a for a in p.alternatives if a.fits != "no"]
+    room = p.memory.capacity_bytes if p.memory is not None else None
+    ways = [
+        a
+        for a in p.alternatives
+        if a.fits != "no" and not (room and (a.device_bytes or 0) > room and a.fits == "unknown")
+    ]
+    ways.sort(key=lambda a: a.fits == "unknown")  # what fits first, then what hangs on the host's memory
     if not ways and p.fits in ("no", "tight"):
         body += words.wrapped(
             f"  {lead:<16}  ",
