@@ -146,3 +146,10 @@ HARMLESS = [
 @pytest.mark.parametrize(("name", "text", "rule"), HARMLESS)
 def test_what_only_lets_the_run_start_is_written(name: str, text: str, rule: str, tmp_path: Path) -> None:
     assert rule in [r for r, _ in automatic(found(tmp_path, {name: text}))]
+
+
+def test_a_broken_registry_is_called_broken(tmp_path: Path) -> None:
+    text = HEAD + f"dataset_dir: {tmp_path}\n"
+    seen = found(tmp_path, {"l.yaml": text, "dataset_info.json": '{"identity": {,}'}, only="TR307")
+    assert [h.finding.level for h in seen] == ["error"] and "dataset_info.json" in seen[0].finding.says
+    assert "cannot be read" in seen[0].finding.says

@@ -98,6 +98,13 @@ def _registry(document: ConfigDocument, world: World) -> Iterator[Wrong]:
     if folder == "ONLINE" or folder.startswith("REMOTE:") or not _is_path(folder):
         return
     path, table = world.registry(document)
+    if path is not None and table is None and path.is_file():
+        yield Wrong(
+            says=say("{file} cannot be read as a table of data sets: `papertrain check {file}` names the line", file=str(path)),
+            at=("dataset_dir",) if "dataset_dir" in document.settings else ("dataset",),
+            instead=say("mend the JSON"),
+            level="error",
+        )  # fmt: skip
     if path is not None and table is not None:
         yield from _data_of(document, path, table)
     if path is None:
