@@ -22,7 +22,12 @@ FIELDS = ("command", "words", "environment", "versions", "packages", "config", "
 
 
 def git(folder: Path, *words: str) -> None:
-    subprocess.run(["git", "-c", "user.name=x", "-c", "user.email=x@example.org", *words], cwd=folder, check=True, capture_output=True)
+    subprocess.run(
+        ["git", "-c", "user.name=x", "-c", "user.email=x@example.org", *words],
+        cwd=folder,
+        check=True,
+        capture_output=True,
+    )
 
 
 @pytest.fixture(scope="module")
@@ -36,10 +41,14 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-def test_a_run_that_was_launched_leaves_everything_that_is_needed_to_do_it_again(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_that_was_launched_leaves_everything_that_is_needed_to_do_it_again(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("HF_TOKEN", TOKEN)
     monkeypatch.chdir(place)
-    (place / "work/study.toml").write_text((place / "work/study.toml").read_text().replace("{python} base.py", "{python} ../base.py"))
+    (place / "work/study.toml").write_text(
+        (place / "work/study.toml").read_text().replace("{python} base.py", "{python} ../base.py")
+    )
     verbs.load("launch")(place / "work", run="base.toy.1", overwrite=True, yes=True)
     text = (place / "work/runs/base.toy.1/record.json").read_text()
     kept = json.loads(text)
@@ -66,7 +75,9 @@ def test_cards_and_driver_are_read_from_the_drivers_own_tool(tmp_path: Path, mon
     assert record.machine(on_cpu=True)["device"] == "cpu"
 
 
-@pytest.mark.parametrize("more", [["--hub_token", TOKEN], [f"--hub_token={TOKEN}"], ["--report", f"https://u:{TOKEN}@example.org"]])
+@pytest.mark.parametrize(
+    "more", [["--hub_token", TOKEN], [f"--hub_token={TOKEN}"], ["--report", f"https://u:{TOKEN}@example.org"]]
+)
 def test_a_token_on_the_command_line_is_refused_with_what_to_do_instead(place: Path, more: list[str]) -> None:
     with pytest.raises(Refused, match="command line") as refused:
         verbs.load("launch")(place / "work", run="base.toy.1", overwrite=True, dry_run=True, passthrough=more)

@@ -34,7 +34,8 @@ def filled(text: str, logs: Sequence[Path], configs: Sequence[Path] = (), data: 
     if rows is not None:
         names.append((r"\b(?:EVAL_)?DATA\b|(?<![\w./])train\.jsonl\b", Path(rows)))
     for pattern, value in names:
-        text = re.sub(pattern, lambda _, word=quoted(value): word, text)  # type: ignore[misc]
+        word = quoted(value).replace("\\", r"\\")
+        text = re.sub(pattern, word, text)
     return text
 
 

@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 
 def demo(
     *,
-    output: Annotated[Path, Arg("the folder to work in; an earlier demo there is replaced", "DIR", short="o", name="output")] = Path("papertrain-demo"),
+    output: Annotated[
+        Path, Arg("the folder to work in; an earlier demo there is replaced", "DIR", short="o", name="output")
+    ] = Path("papertrain-demo"),
     fast: Annotated[bool, Arg("a small part of it: one seed, few reviews, about a minute")] = False,
     env: EnvArg = None,
 ) -> Report:

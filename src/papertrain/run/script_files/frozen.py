@@ -22,7 +22,7 @@ args = parser.parse_args()
 
 
 def read(path):
-    with open(path, encoding="utf-8", newline="") as f:
+    with Path(path).open(encoding="utf-8", newline="") as f:
         return list(csv.DictReader(f))
 
 
@@ -47,7 +47,7 @@ model = LogisticRegression(C=10, max_iter=1000, random_state=args.seed).fit(
 shares = model.predict_proba(encode(test))
 
 Path(args.out).mkdir(parents=True, exist_ok=True)
-with open(Path(args.out) / "predictions.csv", "w", encoding="utf-8", newline="") as f:
+with (Path(args.out) / "predictions.csv").open("w", encoding="utf-8", newline="") as f:
     writer = csv.writer(f, lineterminator="\n")
     writer.writerow(["id", "label", "prediction", *(f"prob_{name}" for name in model.classes_)])
     for row, share in zip(test, shares, strict=True):

@@ -20,7 +20,7 @@ args = parser.parse_args()
 
 
 def read(path):
-    with open(path, encoding="utf-8", newline="") as f:
+    with Path(path).open(encoding="utf-8", newline="") as f:
         return list(csv.DictReader(f))
 
 
@@ -31,7 +31,7 @@ model.fit(vectors.fit_transform(row["text"] for row in train), [row["label"] for
 shares = model.predict_proba(vectors.transform(row["text"] for row in test))
 
 Path(args.out).mkdir(parents=True, exist_ok=True)
-with open(Path(args.out) / "predictions.csv", "w", encoding="utf-8", newline="") as f:
+with (Path(args.out) / "predictions.csv").open("w", encoding="utf-8", newline="") as f:
     writer = csv.writer(f, lineterminator="\n")
     writer.writerow(["id", "label", "prediction", *(f"prob_{name}" for name in model.classes_)])
     for row, share in zip(test, shares, strict=True):
