@@ -207,7 +207,7 @@ def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
 
 
 def refresh(page: Path) -> str:
-    """The page with each console block's output as the program prints it now. Lines with `…` are kept: they stand for many."""
+    """The page with each console block's output as the program prints it now. A block with `…` alone on a line is kept."""
     import os
     import re
     import shlex
@@ -221,12 +221,15 @@ def refresh(page: Path) -> str:
         out = ""
         for part in re.split(r"^\$ ", m["body"], flags=re.MULTILINE)[1:]:
             command, _, old = part.partition("\n")
-            words = shlex.split(command, comments=True)
-            if not command.startswith("papertrain") or "…" in old:
+            if not command.startswith("papertrain"):
                 out += f"$ {part}"
                 continue
+            words = shlex.split(command, comments=True)
             env = {**os.environ, "NO_COLOR": "1", "COLUMNS": "100", "HF_HUB_OFFLINE": "1"}
             done = subprocess.run([exe, *words[1:]], capture_output=True, text=True, cwd=place, env=env, check=False)
+            if "…" in map(str.strip, old.splitlines()):
+                out += f"$ {part}"
+                continue
             text = "\n".join(line.rstrip() for line in (done.stdout + done.stderr).rstrip().splitlines())
             out += f"$ {command}\n{text}\n"
         return f"```console\n{out}```"

