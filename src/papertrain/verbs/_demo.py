@@ -70,7 +70,7 @@ class Size(Value, frozen=True, kw_only=True):
     fault_steps: int
 
 
-FULL = Size(train=2000, test=1000, seeds=(1, 2, 3), sets=("epochs=2",), fault_steps=40)
+FULL = Size(train=2000, test=1000, seeds=(1, 2, 3), sets=("epochs=2", "eval_steps=57"), fault_steps=24)
 FAST = Size(train=320, test=200, seeds=(1,), sets=("epochs=1",), fault_steps=12)
 
 
