@@ -539,6 +539,6 @@ def test_two_at_once_on_one_workspace_both_end_well(work: Path) -> None:
     started = [subprocess.Popen(w, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for w in words * 2]
     for p in started:
         _, err = p.communicate(timeout=200)
-        assert p.returncode in (0, 1) and "Traceback" not in err, (p.args, err)
+        assert p.returncode in (0, 1, 3) and "Traceback" not in err, (p.args, err)
     for line in (work / "evidence.jsonl").read_text().splitlines():
         json.loads(line)
