@@ -19,7 +19,7 @@ def demo(
     output: Annotated[
         Path, Arg("the folder to work in; an earlier demo there is replaced", "DIR", short="o", name="output")
     ] = Path("papertrain-demo"),
-    fast: Annotated[bool, Arg("a small part of it: one seed, few reviews, about a minute")] = False,
+    fast: Annotated[bool, Arg("a small part of it: one seed, few reviews, about two minutes")] = False,
     env: EnvArg = None,
 ) -> Report:
     """Walk the six steps on a real model and real data, on this machine.
