@@ -47,6 +47,11 @@ def warm() -> None:
                 importlib.import_module(module.name)
 
 
+def _resident() -> int:
+    """What this process holds now: a forked child starts with it on its account, and only what it adds is its own."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
 def child(act: Callable[[], int], *, cwd: Path, stdin: bytes = b"", wall: float = 30.0) -> Done:
     """Run `act` in a forked child whose standard streams are files."""
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err, tempfile.TemporaryFile() as given:
@@ -54,6 +59,7 @@ def child(act: Callable[[], int], *, cwd: Path, stdin: bytes = b"", wall: float 
         given.seek(0)
         sys.stdout.flush()
         sys.stderr.flush()
+        before = _resident()
         pid = os.fork()
         if pid == 0:
             _become(act, cwd, given.fileno(), out.fileno(), err.fileno())
@@ -63,7 +69,7 @@ def child(act: Callable[[], int], *, cwd: Path, stdin: bytes = b"", wall: float 
             f.seek(0)
             texts.append(f.read().decode("utf-8", "replace"))
     code = os.waitstatus_to_exitcode(status)
-    return Done(code, texts[0], texts[1], used.ru_utime + used.ru_stime, used.ru_maxrss * 1024, late)
+    return Done(code, texts[0], texts[1], used.ru_utime + used.ru_stime, max(0, used.ru_maxrss * 1024 - before), late)
 
 
 def _become(act: Callable[[], int], cwd: Path, given: int, out: int, err: int) -> None:

@@ -64,6 +64,8 @@ def test_a_started_run_keeps_output_command_digests_and_exit_code(tmp_path: Path
 def test_secrets_of_the_environment_stay_out_of_the_record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HF_TOKEN", "hf_abcdefghijABCDEFGHIJ0123456789klmn")
     monkeypatch.setenv("HF_HOME", "cache")
+    for name in ("HF_HUB_OFFLINE", "TOKENIZERS_PARALLELISM"):  # make sets them
+        monkeypatch.delenv(name, raising=False)
     work = study(tmp_path, "import os; print(os.environ['HF_TOKEN'][:3])")
     launch(work, run="base.toy.1", yes=True)
     text = (work / "runs/base.toy.1/record.json").read_text()

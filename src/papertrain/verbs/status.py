@@ -94,11 +94,13 @@ def _said_in_plan(space: Workspace, method: str, at: str) -> None:
     from papertrain.core.files import Writer, read_text
 
     page = space.plan_path(method).with_name("plan.md")
-    with suppress(PapertrainError):
+    try:
         lines = read_text(page, limit=2**22).splitlines()
-        marked = [f"Status: **confirmed at {at}**" if one.startswith("Status: **") else one for one in lines]
-        with suppress(Refused), Writer(space.root) as w:
-            w.text(f"plans/{method}/plan.md", "\n".join(marked) + "\n")
+    except PapertrainError:
+        return
+    marked = [f"Status: **confirmed at {at}**" if one.startswith("Status: **") else one for one in lines]
+    with suppress(Refused), Writer(space.root) as w:
+        w.text(f"plans/{method}/plan.md", "\n".join(marked) + "\n")
 
 
 def _grid_lines(rows: list[tuple[str, str, str]]) -> list[str]:
