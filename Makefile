@@ -59,7 +59,7 @@ frameworks: install train .envs/llamafactory/.done .envs/deepspeed/.done  ## the
 example-smollm2: install .envs/llamafactory/.done  ## LoRA on SmolLM2-135M through real LLaMA-Factory, from the generated YAML
 	bash examples/smollm2/run.sh
 
-demo: install train  ## the whole method on a real model and real data, on this machine (about ten minutes)
+demo: install train  ## the whole method on a real model and real data, on this machine
 	$(BIN)/papertrain demo -o demo-work --env $(TRAIN)
 
 lint: install
@@ -72,7 +72,7 @@ types: install
 fast: install
 	$(BIN)/python -m pytest -m "not slow and not train and not frameworks and not latex"
 
-check: lint types fast  ## format, lint, strict types, fast tests, docs: under two minutes
+check: lint types fast  ## format, lint, strict types, fast tests, docs
 
 latex:  ## LaTeX for the table and figure tests (Debian packages; installed if root, else named)
 	@sh requirements/latex.sh
