@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from papertrain import verbs
 from papertrain.cli import FIRST, main, parser_of
+from papertrain.core.errors import PapertrainError
 from papertrain.core.params import parameters
 from papertrain.core.schema import ACTING, READING, readable, schema_of
 
@@ -108,6 +112,26 @@ def test_ctrl_c_gives_130_and_one_line(monkeypatch: pytest.MonkeyPatch, capsys: 
     monkeypatch.setattr(verbs, "load", lambda name: (_ for _ in ()).throw(KeyboardInterrupt))
     assert main(["next"]) == 130
     assert capsys.readouterr().err.strip() == "interrupted: nothing half-written is left behind"
+
+
+def test_ctrl_c_that_came_out_as_another_error_is_still_ctrl_c(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Python turns what a class's `__set_name__` raises into a RuntimeError: scipy's import, interrupted, did so."""
+
+    def importing(error: Exception) -> Callable[[], None]:
+        def verb() -> None:
+            with contextlib.suppress(KeyboardInterrupt):
+                signal.raise_signal(signal.SIGINT)
+            raise error
+
+        return verb
+
+    for error in (RuntimeError("Error calling __set_name__"), PapertrainError("cannot be read", code="no-file")):
+        monkeypatch.setattr(verbs, "load", lambda name, error=error: importing(error))
+        assert main(["next"]) == 130
+        assert capsys.readouterr().err.strip() == "interrupted: nothing half-written is left behind"
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
 def test_our_own_fault_is_exit_4_with_a_trace_file(

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
+import signal
 import sys
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -26,7 +29,7 @@ def main(argv: list[str] | None = None) -> int:
         if args in (["--version"], ["-V"]):
             print(f"papertrain {__version__}", flush=True)
             return 0
-        with warnings.catch_warnings():
+        with _remembering_interrupts(), warnings.catch_warnings():
             # Libraries warn on standard error, past the redactor, and sometimes with the lines of a file.
             warnings.simplefilter("ignore")
             return _run(args)
@@ -38,6 +41,32 @@ def main(argv: list[str] | None = None) -> int:
         return 0
     except OSError as error:
         return _unwritable(error)
+
+
+_interrupts: list[int] = []
+"""Each Ctrl-C of this call. A class or an extension that was just being imported may turn it into another error."""
+
+
+@contextlib.contextmanager
+def _remembering_interrupts() -> Iterator[None]:
+    _interrupts.clear()
+    if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        yield  # `nohup` and the like ignore it, and so do we
+        return
+
+    def interrupt(number: int, frame: Any) -> NoReturn:
+        _interrupts.append(number)
+        raise KeyboardInterrupt
+
+    try:
+        signal.signal(signal.SIGINT, interrupt)
+    except ValueError:  # not the main thread: it never gets one
+        yield
+        return
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def _streams() -> None:
@@ -116,6 +145,8 @@ def _call(name: str, options: dict[str, Any], face: dict[str, Any]) -> int:
             raise of_system(error) from error
         show(report, **{k: face[k] for k in ("json", "brief", "fields", "quiet", "verbose")})
     except PapertrainError as error:
+        if _interrupts:
+            raise KeyboardInterrupt from error
         if face["debug"]:
             _trace()
         return _failed(error, name, face["json"])
@@ -124,6 +155,8 @@ def _call(name: str, options: dict[str, Any], face: dict[str, Any]) -> int:
     except (KeyboardInterrupt, OSError):
         raise
     except Exception as error:
+        if _interrupts:
+            raise KeyboardInterrupt from error
         wanted = missing(error) if isinstance(error, ModuleNotFoundError) else None
         return _failed(wanted, name, face["json"]) if wanted else _fault(error, name, face)
     if wrong := report.data.get("error"):
