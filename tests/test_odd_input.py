@@ -526,9 +526,9 @@ def test_an_interrupt_leaves_nothing_half_written(work: Path, verb: str) -> None
         time.sleep(rng.uniform(0.25, 1.5))
         started.send_signal(signal.SIGINT)
         _, err = started.communicate(timeout=60)
-        # Python ends itself by the signal where the interrupt met an import; a shell shows 130 for both.
+        # Before `main` runs, Python itself shows its trace and ends by the signal; a shell shows 130 for both.
         assert started.returncode in (0, 1, 130, -signal.SIGINT), (started.returncode, err[-400:])
-        assert "Traceback" not in err, err
+        assert "Traceback" not in err or ", in main" not in err, err
         assert not list(work.rglob("*.tmp"))
         json.loads((work / "plans/ours/plan.json").read_text())
 
