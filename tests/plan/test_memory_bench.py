@@ -27,26 +27,58 @@ def bench() -> ModuleType:
     return importlib.import_module("memory")
 
 
+@pytest.fixture(scope="module")
+def peers(bench: ModuleType) -> ModuleType:
+    import importlib
+
+    return importlib.import_module("memory_peers")
+
+
 def run(*args: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, *args], capture_output=True, text=True, timeout=120, cwd=ROOT)
 
 
-def test_deepspeeds_cold_estimators_are_re_implemented_as_they_print(bench: ModuleType) -> None:
+def test_deepspeeds_cold_estimators_are_re_implemented_as_they_print(peers: ModuleType) -> None:
     # deepspeed 0.19.8 for this shape on one GPU: ZeRO-2 23.02 GB, 2.30 with the optimizer on the host;
     # ZeRO-3 21.70, 3.28 and 0.98 GB
     one = Setup(model=LLAMA_1B, weights_dtype="bf16")
     optimizer, both = (msgspec.structs.replace(one, offload=x) for x in ("optimizer", "params+optimizer"))
-    assert bench.deepspeed_zero2_cold(one) / GIB == pytest.approx(23.02, abs=0.01)
-    assert bench.deepspeed_zero2_cold(optimizer) / GIB == pytest.approx(2.30, abs=0.01)
-    assert bench.deepspeed_zero3_cold(one) / GIB == pytest.approx(21.70, abs=0.01)
-    assert bench.deepspeed_zero3_cold(optimizer) / GIB == pytest.approx(3.28, abs=0.01)
-    assert bench.deepspeed_zero3_cold(both) / GIB == pytest.approx(0.98, abs=0.01)
+    assert peers.deepspeed_zero2_cold(one) / GIB == pytest.approx(23.02, abs=0.01)
+    assert peers.deepspeed_zero2_cold(optimizer) / GIB == pytest.approx(2.30, abs=0.01)
+    assert peers.deepspeed_zero3_cold(one) / GIB == pytest.approx(21.70, abs=0.01)
+    assert peers.deepspeed_zero3_cold(optimizer) / GIB == pytest.approx(3.28, abs=0.01)
+    assert peers.deepspeed_zero3_cold(both) / GIB == pytest.approx(0.98, abs=0.01)
 
 
-def test_accelerates_adam_column_is_four_times_the_weights(bench: ModuleType) -> None:
+def test_accelerates_adam_column_is_four_times_the_weights(peers: ModuleType) -> None:
     # `calculate_maximum_sizes` gives 4,943,257,856 bytes for this shape in fp32
-    assert bench.accelerate_adam(Setup(model=LLAMA_1B, weights_dtype="fp32")) == pytest.approx(
+    assert peers.accelerate_adam(Setup(model=LLAMA_1B, weights_dtype="fp32")) == pytest.approx(
         4 * 4_943_257_856, rel=1e-3
+    )
+
+
+# shape as above; mine beside `LLMAnalysis.training(...)["(weight+op_state+grad+act)_memory_per_gpu"]` of llm-analysis 0.2.2
+LLM_ANALYSIS = [
+    (20_714_786_816, {"micro_batch_size": 2, "sequence_length": 1024, "gradient_checkpointing": "none"}),
+    (6_989_164_544, {"n_gpus": 4, "sharding": "zero2", "micro_batch_size": 1, "gradient_checkpointing": "full"}),
+    (4_814_819_840, {"n_gpus": 8, "sharding": "zero3", "micro_batch_size": 2, "sequence_length": 4096, "gradient_checkpointing": "full"}),
+    (24_732_930_048, {"micro_batch_size": 2, "sequence_length": 1024, "gradient_checkpointing": "none", "attention": "eager"}),
+    (13_877_403_648, {"n_gpus": 2, "sharding": "zero1", "micro_batch_size": 3, "sequence_length": 512, "gradient_checkpointing": "selective"}),
+    (7_933_018_368, {"n_gpus": 4, "sharding": "fsdp1", "gradient_checkpointing": "none", "method": "qlora", "quantization": "nf4"}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("printed", "fields"), LLM_ANALYSIS)
+def test_llm_analysis_is_re_implemented_as_it_prints(
+    peers: ModuleType, printed: int, fields: dict[str, object]
+) -> None:
+    assert peers.llm_analysis(msgspec.structs.replace(Setup(model=LLAMA_1B), **fields)) == printed
+
+
+def test_llm_analysis_counts_every_expert(peers: ModuleType) -> None:
+    mixture = msgspec.structs.replace(LLAMA_1B, experts=8, experts_per_token=2)
+    assert (
+        peers.llm_analysis(Setup(model=mixture, sequence_length=512, gradient_checkpointing="none")) == 90_554_142_720
     )
 
 
@@ -68,6 +100,8 @@ def test_the_memory_bench_meets_its_goals() -> None:
     p = run("bench/memory.py", "--check")
     assert p.returncode == 0, p.stdout[-1500:]
     assert "left out median" in p.stdout
+    assert "unseen median" in p.stdout and "framework never seen" in p.stdout
+    assert "llm-analysis" in p.stdout
     assert "accelerate 4x" in p.stdout
 
 

@@ -7,6 +7,9 @@ import re
 import pytest
 
 from papertrain.facts.profiles import find_profile, profiles
+from papertrain.plan.memory import predict
+from papertrain.plan.setup import Setup
+from papertrain.plan.shapes import transformer
 
 
 @pytest.mark.parametrize(
@@ -37,3 +40,14 @@ def test_every_profile_has_a_source(id: str) -> None:
 
 def test_only_the_profile_of_nobody_is_unknown() -> None:
     assert [p.id for p in profiles().values() if not p.known] == ["unknown"]
+
+
+def test_a_stack_that_nobody_has_read_is_not_taken_to_raise_a_quantised_model_to_fp32():
+    # PEFT's preparation is called by TRL and the Trainer's examples; axolotl, litgpt, torchtune, unsloth, LLaMA-Factory do not
+    llama = transformer("8b", layers=32, hidden=4096, heads=32, kv_heads=8, ffn=14336, vocab=128256)
+    common = {"model": llama, "method": "qlora", "quantization": "nf4", "micro_batch_size": 1, "sequence_length": 512}
+    stranger, plain, raised = (
+        predict(Setup(**common, framework="a trainer of my own", upcast=u)) for u in (None, False, True)
+    )
+    assert stranger.allocated_bytes.value == plain.allocated_bytes.value < raised.allocated_bytes.value
+    assert stranger.allocated_bytes.high > raised.allocated_bytes.value

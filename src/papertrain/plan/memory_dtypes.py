@@ -110,4 +110,12 @@ def family(m: ModelSpec) -> str:
 
 def _prepares(p: Profile) -> bool:
     """PEFT's k-bit preparation is what Trainer stacks call; the others keep 16 bits."""
-    return p.id in ("trl", "hf-trainer", "unknown")
+    return p.id in ("trl", "hf-trainer")
+
+
+def might_prepare(s: Setup, d: Dtypes) -> float:
+    """Share by which a stack that nobody has read may be larger, if it raises embeddings and head to fp32 after all."""
+    if d.profile.known or d.quantised is None or d.engine != "torch" or s.upcast is not None:
+        return 0.0
+    table = float(s.model.embedding_parameters + sum(x.parameters for x in s.model.linears if x.place == "head"))
+    return 2.0 * table / (d.quantised * (s.model.parameters - table) + 2.0 * table)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from papertrain.core.training import Memory
 from papertrain.core.values import Value
-from papertrain.plan.memory_dtypes import Dtypes
+from papertrain.plan.memory_dtypes import Dtypes, might_prepare
 from papertrain.plan.memory_layer import Layer
 from papertrain.plan.memory_loss import Loss
 from papertrain.plan.memory_state import State, old_stack
@@ -51,7 +51,7 @@ class Ranges(Value, frozen=True, kw_only=True):
 
 def ranges(s: Setup, d: Dtypes) -> Ranges:
     p = d.profile
-    up, down = p.widen_up, p.widen_down
+    up, down = p.widen_up + might_prepare(s, d), p.widen_down
     if not s.model.exact:
         up, down = up + 0.45, down + 0.35  # vocabulary, heads and ratio of the MLP are guesses
     basis: tuple[str, ...] = (f"profile {p.id}: {p.label}",)
