@@ -218,4 +218,4 @@ def test_a_form_answers_as_the_command_does_and_renders_nothing_unescaped(page, 
         == 403
     )
     assert page.get("/verb/fix", headers=host, cookies=cookies).status_code == 404
-    assert page.get("/work/0", headers=host, cookies=cookies).status_code == 400
+    assert page.get("/report/0", headers=host, cookies=cookies).status_code == 400

@@ -20,7 +20,7 @@ pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(browser() is None, reason="no chromium and chromium-driver on this machine"),
 ]
-PAGES = ("/", "/plan", "/w/0/plan", "/w/0/run", "/w/0/results", "/w/0/package", "/diagnose", "/verb/diagnose", "/work/0")  # fmt: skip
+PAGES = ("/", "/plan", "/w/0/plan", "/w/0/run", "/w/0/results", "/w/0/package", "/diagnose", "/verb/diagnose", "/report/0")  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -115,6 +115,7 @@ def test_a_pasted_log_gives_a_cause_and_what_it_holds_is_text(tab: Browser, root
 def test_a_cell_opens_its_evidence(tab: Browser, root: str, lively: Path) -> None:
     verbs.load("compare")([lively])
     tab.open(f"{root}/w/0/results?lang=en")
+    tab.wait("document.querySelector('table.results td a')")
     tab.run("document.querySelector('table.results td a').click()")
     there = tab.wait("location.hash && document.querySelector(location.hash).innerText")
     assert "predictions.csv" in there and "sha256" in there

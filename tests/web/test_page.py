@@ -49,7 +49,7 @@ def page(work: Path) -> TestClient:
     return TestClient(app, base_url="http://localhost:8765", cookies={"papertrain": TOKEN}, follow_redirects=False)
 
 
-PAGES = ("/", "/plan", "/w/0/plan", "/w/0/run", "/w/0/results", "/w/0/package", "/diagnose", "/work/0", "/verb/diagnose")  # fmt: skip
+PAGES = ("/", "/plan", "/w/0/plan", "/w/0/run", "/w/0/results", "/w/0/package", "/diagnose", "/report/0", "/verb/diagnose")  # fmt: skip
 
 
 @pytest.mark.parametrize("path", PAGES)
@@ -191,7 +191,7 @@ PATHS = ("../../../etc/passwd", "..%2f..%2f..%2fetc%2fpasswd", "%2e%2e%2f%2e%2e%
 
 @pytest.mark.parametrize("name", PATHS)
 def test_no_path_leads_out(page: TestClient, name: str) -> None:
-    for place in (f"/w/0/file/figures/{name}", f"/static/{name}", f"/api/run/0/{name}", f"/api/log/0/ours.data.42/{name}", f"/w/0/file/{name}/x", f"/work/{name}"):  # fmt: skip
+    for place in (f"/w/0/file/figures/{name}", f"/static/{name}", f"/api/run/0/{name}", f"/api/log/0/ours.data.42/{name}", f"/w/0/file/{name}/x", f"/report/{name}"):  # fmt: skip
         answer = page.get(place)
         assert answer.status_code in (400, 404, 405), place
         assert "root:" not in answer.text

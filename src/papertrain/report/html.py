@@ -82,9 +82,10 @@ def tag(text: str, cls: str) -> str:
     return f'<span class="tag {escape(cls)}">{escape(text)}</span>'
 
 
-def picture(png: bytes, caption: str) -> str:
-    """An embedded PNG."""
-    return f'<figure class="picture"><img alt="{escape(caption)}" src="data:image/png;base64,{base64.b64encode(png).decode()}"><figcaption>{escape(caption)}</figcaption></figure>'
+def picture(image: bytes | str, caption: str) -> str:
+    """A figure: a PNG that is embedded, or the address of one."""
+    source = image if isinstance(image, str) else f"data:image/png;base64,{base64.b64encode(image).decode()}"
+    return f'<figure class="picture"><img alt="{escape(caption)}" src="{escape(source)}"><figcaption>{escape(caption)}</figcaption></figure>'
 
 
 def swatch(i: int) -> str:

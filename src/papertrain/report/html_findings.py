@@ -40,8 +40,9 @@ def _place(s: Mapping[str, Any], live: bool) -> str | bytes:
     return f'<button type="button" class="place">{escape(where)}</button>'.encode() if live and where else where
 
 
-def diagnosis_card(d: Mapping[str, Any]) -> str:
-    """One diagnosis, as `diagnose --json` gives it."""
+def diagnosis_card(d: Mapping[str, Any], *, live: str = "") -> str:
+    """One diagnosis, as `diagnose --json` gives it. live: `text` where a patch can be copied, `files` where it can be
+    applied too; empty on paper."""
     kind = "" if d.get("benign") else " critical"
     head = f"<h4>{escape(str(d['id']))} · {escape(str(d['title']))}</h4><p><code>{escape(str(d['class']))}</code> {escape(say('confidence {c:.0f} %', c=100 * float(d.get('confidence') or 0)))}</p>"
     cause = f"<p>{escape(str(d.get('cause') or ''))}</p>"
@@ -56,7 +57,7 @@ def diagnosis_card(d: Mapping[str, Any]) -> str:
         if d.get("next_check")
         else ""
     )
-    return f'<article class="card{kind}">{head}{cause}{quoted}{ruled}{check}{"".join(map(fix_part, d.get("fixes", ())))}</article>'
+    return f'<article class="card{kind}">{head}{cause}{quoted}{ruled}{check}{"".join(fix_part(f, live=live) for f in d.get("fixes", ()))}</article>'
 
 
 def _short(file: str) -> str:
@@ -64,7 +65,7 @@ def _short(file: str) -> str:
     return file[file.rindex("/runs/") + 1 :] if "/runs/" in file else file.rpartition("/")[2]
 
 
-def fix_part(f: Mapping[str, Any]) -> str:
+def fix_part(f: Mapping[str, Any], *, live: str = "") -> str:
     """One proposed change: what it touches, the diff, the proof."""
     effect = str(f.get("effect") or "")
     words = say("changes the experiment") if effect == "experiment" else say("changes only the execution")
@@ -76,7 +77,17 @@ def fix_part(f: Mapping[str, Any]) -> str:
     commands = "\n".join(map(str, f.get("commands", ())))
     proof = f"<p><strong>{escape(say('Proof'))}</strong>: {escape(str(f['proof']))}</p>" if f.get("proof") else ""
     patch = diff(str(f["patch"])) if f.get("patch") else ""
-    return head + (f"<ul>{edits}</ul>" if edits and not patch else "") + patch + (f'<pre tabindex="0">{escape(commands)}</pre>' if commands else "") + proof  # fmt: skip
+    listed = f"<ul>{edits}</ul>" if edits and not patch else ""
+    typed = f'<pre tabindex="0">{escape(commands)}</pre>' if commands else ""
+    return f'<div class="fix">{head}{listed}{patch}{typed}{proof}{_buttons(f, live)}</div>'
+
+
+def _buttons(f: Mapping[str, Any], live: str) -> str:
+    """Copy the patch; show the exact bytes that applying it would write. What is copied is read from the diff itself."""
+    name = escape(str(f["id"]))
+    copy = f'<button type="button" class="copy" aria-label="{escape(say("Copy the patch"))} {name}">{escape(say("Copy the patch"))}</button> ' if f.get("patch") else ""  # fmt: skip
+    show = f'<button type="button" class="propose" data-fix="{name}" aria-label="{escape(say("Show what it would write"))}: {name}">{escape(say("Show what it would write"))}</button>' if live == "files" and f.get("applies_to") else ""  # fmt: skip
+    return f'<p class="do">{copy}{show} <span role="status" class="small soft"></span></p><div class="proposed"></div>' if live and (copy or show) else ""  # fmt: skip
 
 
 def _json(value: Any) -> str:

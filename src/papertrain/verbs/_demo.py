@@ -12,6 +12,7 @@ from typing import Any
 
 from papertrain import verbs
 from papertrain.core import progress
+from papertrain.core.commands import line
 from papertrain.core.environment import Environment
 from papertrain.core.errors import PapertrainError
 from papertrain.core.files import Writer
@@ -148,7 +149,7 @@ def derive(tour: Tour, model: Path, size: Size) -> None:
     """The plan, confirmed, and its files."""
     root = tour.root
     tour.ask(
-        f"plan MiniLM --data {root}/data/train.csv --gpu cpu --task classification --name {OURS} -o {root}",
+        line("plan", "MiniLM", "--data", root / "data/train.csv", "--gpu", "cpu", "--task", "classification", "--name", OURS, "-o", root),
         "plan", str(model), data=root / "data/train.csv", gpu="cpu", task="classification", name=OURS, output=root, sets=list(size.sets),
     )  # fmt: skip
     confirm(tour)
@@ -156,8 +157,8 @@ def derive(tour: Tour, model: Path, size: Size) -> None:
 
 def confirm(tour: Tour) -> None:
     """The demo stands by the plan in the user's place: recorded as confirmed without a person at a terminal."""
-    tour.ask(f"status {tour.root} --confirm derive", "status", tour.root, confirm="derive")
-    tour.ask(f"generate {tour.root}", "generate", tour.root)
+    tour.ask(line("status", tour.root, "--confirm", "derive"), "status", tour.root, confirm="derive")
+    tour.ask(line("generate", tour.root), "generate", tour.root)
 
 
 def start(tour: Tour, run: str, *more: str, overwrite: bool = False, may_fail: bool = False) -> Report:
@@ -196,15 +197,15 @@ def rate_fault(tour: Tour, run: str, size: Size) -> dict[str, Any]:
     root = tour.root
     planned = Workspace.open(root).plan(OURS).learning_rate.value
     tour.ask(
-        f"plan {root} --set learning_rate={1000 * planned:g}",
+        line("plan", root, "--set", f"learning_rate={1000 * planned:g}"),
         "plan",
         str(root),
         sets=[f"learning_rate={1000 * planned:g}"],
     )
     confirm(tour)
     start(tour, run, "--max_steps", str(size.fault_steps))
-    watched = tour.ask(f"watch {root}/runs/{run}", "watch", [root / "runs" / run])
-    told = tour.ask(f"diagnose {root}/runs/{run}", "diagnose", [root / "runs" / run])
+    watched = tour.ask(line("watch", root / "runs" / run), "watch", [root / "runs" / run])
+    told = tour.ask(line("diagnose", root / "runs" / run), "diagnose", [root / "runs" / run])
     fixed = mend(tour, run, told)
     after = Workspace.open(root).plan(OURS).learning_rate.value
     return {
@@ -223,7 +224,7 @@ def label_fault(tour: Tour, run: str) -> dict[str, Any]:
     file = root / "data/mislabelled.csv"
     more = ("--train_file", "data/mislabelled.csv", "--num_labels", "2", "--max_steps", "10", "--test_file", "")
     start(tour, run, *more, overwrite=True, may_fail=True)
-    told = tour.ask(f"diagnose {root}/runs/{run}", "diagnose", [root / "runs" / run])
+    told = tour.ask(line("diagnose", root / "runs" / run), "diagnose", [root / "runs" / run])
     fixed = mend(tour, run, told)
     again = start(tour, run, *more, overwrite=True)
     return {
@@ -242,7 +243,7 @@ def mend(tour: Tour, run: str, told: Report) -> str | None:
     if not fixes:
         return None
     name = fixes[0]["id"]
-    tour.ask(f"fix {tour.root}/runs/{run} {name} --yes", "fix", tour.root / "runs" / run, name, yes=True)
+    tour.ask(line("fix", tour.root / "runs" / run, name, "--yes"), "fix", tour.root / "runs" / run, name, yes=True)
     return str(fixes[0]["title"])
 
 
@@ -254,7 +255,7 @@ def _top(told: Report) -> str | None:
 def results(tour: Tour) -> Report:
     """Scores, table, figures and tests."""
     root = tour.root
-    tour.ask(f"evaluate {root}", "evaluate", [root])
+    tour.ask(line("evaluate", root), "evaluate", [root])
     return tour.ask(
         f"compare {root} --ours {OURS} --baseline {TFIDF} -o {root}",
         "compare",
@@ -268,9 +269,9 @@ def results(tour: Tour) -> Report:
 def pack(tour: Tour) -> tuple[Report, Report]:
     """The package, and its verification."""
     root = tour.root
-    tour.ask(f"package {root} -o {root}-bundle", "package", root, output=bundle_of(root), overwrite=True)
-    checked = tour.ask(f"package --verify {root}-bundle", "package", verify=bundle_of(root))
-    return checked, tour.ask(f"status {root}", "status", root)
+    tour.ask(line("package", root, "-o", bundle_of(root)), "package", root, output=bundle_of(root), overwrite=True)
+    checked = tour.ask(line("package", "--verify", bundle_of(root)), "package", verify=bundle_of(root))
+    return checked, tour.ask(line("status", root), "status", root)
 
 
 def bundle_of(root: Path) -> Path:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import shlex
 from typing import TYPE_CHECKING, Any
 
+from papertrain.core.commands import line
+
 if TYPE_CHECKING:
     from papertrain.core.workspace import Run, Workspace
 
@@ -55,7 +57,10 @@ def _own(work: Workspace, run: Run, test: str) -> dict[str, Any]:
     command = f"python {shlex.quote(str(script))} {shlex.quote(str(folder))} {shlex.quote(test)}"
     because = "; ".join(
         x
-        for x in (_because(run), "" if script.is_file() else f"papertrain generate {work.root} writes the script")
+        for x in (
+            _because(run),
+            "" if script.is_file() else f"{line('papertrain', 'generate', work.root)} writes the script",
+        )
         if x
     )
     return {"run": run.id, "with": "evaluate.py", "command": command, "because": because}

@@ -47,6 +47,16 @@ def apply_hunks(text: str, diff: str, name: str) -> str:
     return "".join([*out, *lines[at:]])
 
 
+def sets_of(edits: Sequence[Any]) -> list[str]:
+    """Changes of a plan's knobs as `plan --set` takes them."""
+    from papertrain.core.yaml import dump_scalar
+
+    return [
+        f"{e['key']}={dump_scalar(e['new'], 'json') if isinstance(e['new'], list) else dump_scalar(e['new'])}"
+        for e in edits
+    ]
+
+
 def changed(name: str | Path) -> Refused:
     return Refused(f"{Path(name).name} is not what the fix was made for: it has changed since", code="changed-since", file=name,
                    ask=["diagnose again: the fix is then made for the file as it is"])  # fmt: skip

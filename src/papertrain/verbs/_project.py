@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from papertrain.core.commands import line
 from papertrain.core.errors import PapertrainError, Refused
 from papertrain.core.files import HIDDEN, Writer
 from papertrain.core.project import FILE, Project, proposal, read_project, write_project
@@ -31,9 +32,9 @@ def project_report(space: Workspace, authorize: Sequence[str], mode: Mode) -> Re
     if authorize and diff:
         shown = space.state(SHOWN)
         if "sha256" not in shown:
-            raise Refused("look at the change first, then authorise it", code="not-shown", file=project.path, command=f"papertrain status {space.root} --project")  # fmt: skip
+            raise Refused("look at the change first, then authorise it", code="not-shown", file=project.path, command=line("papertrain", "status", space.root, "--project"))  # fmt: skip
         if shown.get("diff") != diff:
-            raise Refused(f"the change is another than the one that was shown: {FILE} or the study has changed", code="changed", file=project.path, command=f"papertrain status {space.root} --project")  # fmt: skip
+            raise Refused(f"the change is another than the one that was shown: {FILE} or the study has changed", code="changed", file=project.path, command=line("papertrain", "status", space.root, "--project"))  # fmt: skip
         write_project(project, str(shown["sha256"]), new, authorize)
         written = True
     elif diff:
@@ -88,7 +89,7 @@ def _report(space: Workspace, project: Project, diff: str, keys: list[str], writ
     return Report(
         verb="status", mode=mode, result=result, body="\n".join(body),
         explanation=say("the file is the paper's: it is read for context, and written only with --authorize {file}", file=FILE) + "; " + why,
-        action=None if written or not diff else f"papertrain status {space.root} --project --authorize {FILE}",
+        action=None if written or not diff else line("papertrain", "status", space.root, "--project", "--authorize", FILE),
         warnings=tuple(differs),
         data={
             "project": {"file": project.path, "sha256": project.sha256, "keys": [{"key": k.key, "line": k.line, "understood_as": k.as_ or None, "value": k.value} for k in project.keys]},

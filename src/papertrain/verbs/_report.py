@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Callable, Sequence
 from html import escape
 from pathlib import Path
@@ -180,6 +181,7 @@ def earlier_part(space: Workspace) -> str:
     return "".join(parts)
 
 
+_making = threading.Lock()
 _made: dict[tuple[str, str], tuple[object, str]] = {}
 """Workspace and language → what its results looked like, and the part that was made of them."""
 
@@ -188,10 +190,20 @@ def results_part(space: Workspace, link: Callable[[str], str] = lambda id: f"#{i
     """The table that `compare` makes of the study, with its tests; made anew only where a file changed."""
     from papertrain.core.texts import language
 
-    key, state = (str(space.root.resolve()), language.get()), _state_of_results(space.root)
-    if key not in _made or _made[key][0] != state:
-        _made[key] = (state, _results(space, link))
-    return _made[key][1]
+    key = (str(space.root.resolve()), language.get())
+    with _making:  # who asks while it is being made waits for it, and does not make it again
+        state = _state_of_results(space.root)
+        if key not in _made or _made[key][0] != state:
+            _made[key] = (state, _results(space, link))
+        return _made[key][1]
+
+
+def results_made(space: Workspace) -> str | None:
+    """The part if it was made of the files as they are now, else None."""
+    from papertrain.core.texts import language
+
+    state, html = _made.get((str(space.root.resolve()), language.get()), (None, ""))
+    return html if state is not None and state == _state_of_results(space.root) else None
 
 
 def _state_of_results(root: Path) -> object:
@@ -229,14 +241,15 @@ def _results(space: Workspace, link: Callable[[str], str]) -> str:
     return said + results_table(shown, say("Main results"), link) + tests_table(tests, made.columns, columns)
 
 
-def figures_part(space: Workspace) -> str:
-    """The figures as they were written, with the data they were drawn from named."""
+def figures_part(space: Workspace, address: Callable[[Path], str] | None = None) -> str:
+    """The figures as they were written, with the data they were drawn from named. address: where a page loads them from."""
     parts = []
     for file in sorted((space.root / "figures").glob("*.png"))[:20]:
         if file.is_file() and file.stat().st_size < PICTURE_LIMIT:
             drawn = f"figures/{file.stem}.csv"
             from_ = say(", drawn from {file}", file=drawn) if (space.root / drawn).is_file() else ""
-            parts.append(picture(file.read_bytes(), f"figures/{file.name}{from_}"))
+            caption = f"figures/{file.name}{from_}"
+            parts.append(picture(file.read_bytes() if address is None else address(file), caption))
     return "".join(parts)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+from papertrain.core.commands import line
 from papertrain.core.params import Arg, EnvArg
 from papertrain.core.report import Report
 from papertrain.core.texts import say
@@ -59,7 +60,7 @@ def demo(
         _demo.start(tour, run_id(_demo.TFIDF, _demo.DATA, 1))
         for seed in size.seeds:
             _demo.start(tour, run_id(_demo.OURS, _demo.DATA, seed), overwrite=seed == size.seeds[0])
-        tour.ask(f"watch {output}", "watch", [output])
+        tour.ask(line("watch", output), "watch", [output])
     with tour.station("5 results"):
         compared = _demo.results(tour)
     with tour.station("6 package"):
@@ -88,9 +89,9 @@ def _told(
         result=compared.result,
         body="\n".join(body),
         explanation=compared.explanation,
-        action=f"papertrain launch {output} --run {open_cell} --yes --env {tour.environment.path}       ({say('the cell that was left to run')})"
+        action=f"{line('papertrain', 'launch', output, '--run', open_cell, '--yes', '--env', tour.environment.path)}       ({say('the cell that was left to run')})"
         if open_cell
-        else f"papertrain report {output} -o report.html",
+        else line("papertrain", "report", output, "-o", "report.html"),
         data={
             "seconds": dict(tour.times),
             "faults": faults,

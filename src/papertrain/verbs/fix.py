@@ -241,7 +241,6 @@ def on_plan(work: Workspace, method: str, run: str, debug: str, diagnosis: dict[
             evidence: Sequence[str], *, try_: bool, mode: Mode) -> Report:  # fmt: skip
     """A knob of the plan: derive again, rewrite the files, and say what the planner says now."""
     from papertrain.core.files import Writer, unified
-    from papertrain.core.yaml import dump_scalar
     from papertrain.verbs import _fix
     from papertrain.verbs.generate import generate
     from papertrain.verbs.plan import plan
@@ -250,10 +249,7 @@ def on_plan(work: Workspace, method: str, run: str, debug: str, diagnosis: dict[
     old = file.read_text("utf-8")
     for a in chosen["applies_to"]:
         _fix.after([(a["file"], a["sha256"])], "")
-    sets = [
-        f"{e['key']}={dump_scalar(e['new'], 'json') if isinstance(e['new'], list) else dump_scalar(e['new'])}"
-        for e in chosen["edits"]
-    ]
+    sets = _fix.sets_of(chosen["edits"])
     planned = plan(str(work.root), sets=sets, name=method, mode=mode)
     written = generate(work.root, mode=mode) if any((work.root / "configs" / method).glob("*")) else None
     new = file.read_text("utf-8")

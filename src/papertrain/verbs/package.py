@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Annotated, Any
 
+from papertrain.core.commands import line
 from papertrain.core.errors import PapertrainError, Refused
 from papertrain.core.params import Arg, DryRunArg, ModeArg, OutArg, OverwriteArg
 from papertrain.core.report import Report
@@ -41,7 +42,7 @@ def package(
         raise PapertrainError(
             "where to? name the bundle with -o",
             code="no-output",
-            command=f"papertrain package {work} -o {work.name}-bundle",
+            command=line("papertrain", "package", work, "-o", f"{work.name}-bundle"),
         )
     return _make(space, output, anonymous=anonymous, mode=mode, overwrite=overwrite, dry_run=dry_run)
 

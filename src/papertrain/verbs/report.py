@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
+from papertrain.core.commands import line
 from papertrain.core.params import Arg, DryRunArg, ModeArg, OverwriteArg
 from papertrain.core.report import Report
 from papertrain.core.texts import say
@@ -51,7 +52,7 @@ def report(
         + (f": {output}" if output and not dry_run else ""),
         body="\n".join(f"  {head}" for head, _ in parts),
         explanation=say("the page is complete in itself: figures are embedded, nothing is loaded from anywhere"),
-        action=None if output else f"papertrain report {work} -o report.html",
+        action=None if output else line("papertrain", "report", work, "-o", "report.html"),
         data={
             "sections": [head for head, _ in parts],
             "file": str(output) if output else None,

@@ -17,7 +17,7 @@ def serve(
     host: Annotated[str, Arg("the address to listen on")] = "127.0.0.1",
     i_understand: Annotated[bool, Arg("needed for any address but this machine's own")] = False,
     no_open: Annotated[bool, Arg("do not open a browser")] = False,
-    write: Annotated[bool, Arg("let the page write a plan whose exact bytes it has shown")] = False,
+    write: Annotated[bool, Arg("let the page write a plan, or apply a fix, whose exact bytes it has shown")] = False,
 ) -> Report:
     """Show workspaces in a page on this machine: plan with sliders, live curves, diagnoses, results, package.
 

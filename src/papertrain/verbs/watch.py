@@ -113,7 +113,10 @@ def _runs(path: Path) -> list[Path]:
     )
     if not runs:
         raise PapertrainError(
-            "this workspace has no run with a log yet", code="no-run", file=path, command=f"papertrain launch {path}"
+            "this workspace has no run with a log yet",
+            code="no-run",
+            file=path,
+            command=f"papertrain launch {quoted(path)}",
         )
     return runs
 

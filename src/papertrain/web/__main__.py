@@ -5,10 +5,15 @@ from __future__ import annotations
 import secrets
 import socket
 import sys
+import threading
 from pathlib import Path
 
 from papertrain.web.app import build
 from papertrain.web.guard import patient
+from papertrain.web.pages import warm
+
+WARM_AFTER = 1.0
+"""Seconds after the start: the first page comes before."""
 
 
 def main() -> int:
@@ -48,6 +53,9 @@ def main() -> int:
             limit_concurrency=200,
         )
     )
+    first = threading.Timer(WARM_AFTER, warm, [folders])
+    first.daemon = True
+    first.start()
     server.run(sockets=[listener])
     return 0
 

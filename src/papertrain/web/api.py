@@ -1,4 +1,4 @@
-"""What the page's script asks: a plan with one value changed, a run since the last look, a piece of a log."""
+"""What the page's script asks: a plan with one value changed, a run since the last look, a piece of a log, a fix."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from papertrain.core.texts import say
 from papertrain.report.html import three_parts
 from papertrain.report.html_findings import diagnosis_card, signals_table
 from papertrain.report.html_plan import plan_section
-from papertrain.verbs import _page
+from papertrain.verbs import _page, _page_fix
 from papertrain.web import pages
 
 KNOBS = {
@@ -80,10 +80,12 @@ class State:
         return found[0] if found else Path(name)
 
     def _command(self, given: dict[str, Any], changes: dict[str, str]) -> str:
-        sets = " ".join(f"--set {s}" for s in _page.sets_of(changes))
-        target = self.site.folders[given["work"]] if isinstance(given.get("work"), int) else given.get("model")
-        cards = f" --gpu '{changes['gpu']}'" if changes.get("gpu") else ""
-        return f"papertrain plan {target}{cards} {sets}".strip()
+        from papertrain.core.commands import quoted
+
+        target = self.site.folders[given["work"]] if isinstance(given.get("work"), int) else str(given.get("model"))
+        cards = f" --gpu {quoted(changes['gpu'])}" if changes.get("gpu") else ""
+        sets = "".join(f" --set {quoted(s)}" for s in _page.sets_of(changes))
+        return f"papertrain plan {quoted(target)}{cards}{sets}"
 
     def files(self, request: Any, given: dict[str, Any]) -> dict[str, Any]:
         """The exact bytes that would be written, as differences from what stands there, and their digest."""
@@ -96,7 +98,7 @@ class State:
             path = root / name
             old = path.read_text("utf-8", "replace") if path.is_file() else ""
             change = unified(old, text, name)
-            shown.append(f"<h3>{escape(name)}</h3>" + (diff(change) if change else f'<p class="soft">{escape(say("unchanged"))}</p>'))  # fmt: skip
+            shown.append(f"<h3>{escape(name)}</h3>{_or_unchanged(diff(change) if change else '')}")
         return {"html": "".join(shown), "digest": _digest(texts), "texts": texts}
 
     def _texts(self, given: dict[str, Any]) -> tuple[Path, dict[str, str]]:
@@ -153,26 +155,86 @@ class State:
     # ---- diagnose
 
     def diagnose(self, request: Any, given: dict[str, Any]) -> dict[str, Any]:
-        """A pasted log, or a run of a workspace."""
-        if "work" in given or "run" in given:
-            number = given.get("work") if isinstance(given.get("work"), int) else -1
-            folder = pages.run_folder(self.site.space(number if isinstance(number, int) else -1), str(given.get("run")))
+        """A run of a workspace, a log of a served folder, or a pasted one."""
+        if "log" in given:
             with only_reading():
-                return _answer(verbs.load("diagnose")([folder]))
-        log, config = str(given.get("log") or ""), str(given.get("config") or "")
+                return _answer(_page.diagnose_text(str(given["log"] or ""), str(given.get("config") or ""), None))
+        place = self._place(given)
+        config = [place.target] if place.log else []
+        asked = list(place.log) or [place.target]
+        if (
+            self.site.writing
+        ):  # the answer is kept beside the run, as the command keeps it: a fix is found again by its id
+            return _answer(verbs.load("diagnose")(asked, config=config), live=True)
         with only_reading():
-            return _answer(_page.diagnose_text(log, config, None))
+            return _answer(verbs.load("diagnose")(asked, config=config), live=True)
+
+    def _place(self, given: dict[str, Any]) -> _page_fix.Place:
+        """The run or the files that are meant. Raises PapertrainError for what is not served."""
+        if "work" in given:
+            number = given["work"] if isinstance(given["work"], int) else -1
+            return _page_fix.Place(target=pages.run_folder(self.site.space(number), str(given.get("run"))))
+        named = [str(given.get(k) or "").strip() for k in ("log_file", "config_file")]
+        if not named[0]:
+            raise PapertrainError(say("paste a log, or drop a file"), code="missing-argument")
+        found = [self._inside(n) for n in named if n]
+        for path in found:
+            confine("file", path, list(self.site.folders), is_path=True)
+            if not path.is_file():
+                raise PapertrainError(say("no such file"), code="no-file", file=path)
+        return _page_fix.Place(target=found[-1], log=(found[0],) if len(found) > 1 else ())
+
+    # ---- fix
+
+    def fix(self, request: Any, given: dict[str, Any]) -> dict[str, Any]:
+        """What a fix would write, as differences, and their digest."""
+        from papertrain.report.html_findings import diff
+
+        with only_reading():
+            made = _page_fix.proposal(self._place(given), str(given.get("id")), self.site.folders)
+        shown = "".join(
+            f"<h5>{escape(name)}</h5>{_or_unchanged(diff(text) if text else '')}" for name, text in made.diffs()
+        )
+        kept = "".join(f'<p class="warning">{escape(say("{file} was edited by a person: it is left alone", file=k))}</p>' for k in made.kept)  # fmt: skip
+        return {
+            "html": f"<p>{escape(made.says)}</p>{shown}{kept}",
+            "digest": made.digest,
+            "writing": self.site.writing,
+            "texts": {name: new for name, (_, new) in made.texts.items()},
+        }
+
+    def apply(self, request: Any, given: dict[str, Any]) -> dict[str, Any]:
+        """Apply the fix that was shown, by the verb and its governance: only with --write, only if nothing changed since."""
+        if not self.site.writing:
+            raise Refused(say("this page only reads"), code="read-only", ask=["papertrain serve --write"])
+        place, id = self._place(given), str(given.get("id"))
+        done = _page_fix.apply(place, id, str(given.get("digest")), self.site.folders)
+        return {"html": three_parts(_without_body(done, action=done.action)), "applied": done.data["applied"]}
+
+    # ---- what takes longer than a page may
+
+    def part(self, request: Any, given: dict[str, Any]) -> dict[str, Any]:
+        """A part of a page that comes after it: the results, a run of the report."""
+        asked = request.path_params
+        return {
+            "html": pages.part(self.site.space(asked["number"]), asked["name"], request.query_params.get("run", ""))
+        }
 
 
-def _answer(report: Any) -> dict[str, Any]:
+def _or_unchanged(html: str) -> str:
+    return html or f'<p class="soft">{escape(say("unchanged"))}</p>'
+
+
+def _answer(report: Any, *, live: bool = False) -> dict[str, Any]:
     found = report.data.get("diagnoses", ())
-    return {"html": three_parts(_without_body(report)) + "".join(map(diagnosis_card, found[:5])), "classes": [d["class"] for d in found]}  # fmt: skip
+    cards = "".join(diagnosis_card(d, live="files" if live else "text") for d in found[:5])
+    return {"html": three_parts(_without_body(report)) + cards, "classes": [d["class"] for d in found]}
 
 
-def _without_body(report: Any) -> Any:
+def _without_body(report: Any, action: str | None = None) -> Any:
     from msgspec import structs
 
-    return structs.replace(report, body="", head="", details="", action=None)
+    return structs.replace(report, body="", head="", details="", action=action)
 
 
 def _digest(texts: dict[str, str]) -> str:

@@ -120,11 +120,25 @@ def build(folders: Sequence[Path], token: str, port: int, host: str = "", *, wri
         disposition = {"content-disposition": f'attachment; filename="{path.name}"'}
         return Response(path.read_bytes(), media_type="application/octet-stream", headers=disposition)
 
+    async def picture(request: Any) -> Any:
+        try:
+            path = pages.picture(site, request.path_params["number"], request.path_params["name"])
+        except PapertrainError as error:
+            return shown(pages.wrong(site, error), 404)
+        return Response(path.read_bytes(), media_type="image/png")
+
+    async def report_file(request: Any) -> Any:
+        answer = await html_page(lambda r: pages.whole(site, r.path_params["number"]))(request)
+        if answer.status_code == 200:
+            answer.headers["content-disposition"] = 'attachment; filename="report.html"'
+        return answer
+
     w = "/w/{number:int}"
     routes = [
         Route("/", html_page(lambda r: pages.home(site))),
         Route("/plan", html_page(lambda r: pages.new_plan(site))),
-        Route("/work/{number:int}", html_page(lambda r: pages.whole(site, r.path_params["number"]))),
+        Route("/report/{number:int}", html_page(lambda r: pages.report(site, r.path_params["number"]))),
+        Route("/report/{number:int}/file", report_file),
         Route(
             f"{w}/plan", html_page(lambda r: pages.plan(site, r.path_params["number"], r.query_params.get("method")))
         ),
@@ -132,11 +146,15 @@ def build(folders: Sequence[Path], token: str, port: int, host: str = "", *, wri
         Route(f"{w}/results", html_page(lambda r: pages.results(site, r.path_params["number"]))),
         Route(f"{w}/package", html_page(lambda r: pages.package(site, r.path_params["number"]))),
         Route(f"{w}/file/{{folder}}/{{name}}", download),
+        Route(f"{w}/picture/{{name}}", picture),
         Route("/diagnose", html_page(lambda r: pages.diagnose(site))),
         Route("/api/plan", json_answer(state.plan), methods=["POST"]),
         Route("/api/files", json_answer(state.files), methods=["POST"]),
         Route("/api/write", json_answer(state.write), methods=["POST"]),
         Route("/api/diagnose", json_answer(state.diagnose), methods=["POST"]),
+        Route("/api/fix", json_answer(state.fix), methods=["POST"]),
+        Route("/api/apply", json_answer(state.apply), methods=["POST"]),
+        Route("/api/part/{number:int}/{name}", json_answer(state.part)),
         Route("/api/run/{number:int}/{run}", json_answer(state.run)),
         Route("/api/log/{number:int}/{run}/{file}", json_answer(state.log)),
         Route("/static/{name}", static),

@@ -84,13 +84,28 @@ def run_page(chosen: str, runs: Sequence[str], settings: dict[str, Any]) -> str:
     )
     overlay = f"<fieldset><legend>{escape(say('lay over'))}</legend>{over}</fieldset>" if over else ""
     data = escape(json.dumps(settings), quote=True)
-    ask = f'<p><button type="button" id="why">{escape(say("Diagnose this run"))}</button></p><div id="diagnosis" aria-live="polite"></div>'
+    ask = f'<p><button type="button" id="why">{escape(say("Diagnose this run"))}</button></p><div id="diagnosis" class="answers" aria-live="polite"></div>'
     return (
         f'<form class="controls row" id="choose" method="get"><p><label for="run">{escape(say("run"))}</label><select id="run" name="run">{options}</select> <button>{escape(say("show"))}</button></p>'
         f'<p><label for="smooth">{escape(say("smoothing"))} <output id="o-smooth">0</output></label><input type="range" id="smooth" min="0" max="99" value="0"> <small class="soft">{escape(say("the raw line stays behind it, so no spike is hidden"))}</small></p>{overlay}</form>'
-        f'<div id="live" data-settings="{data}"><p id="state" role="status">{tag(say("reading"), "unknown")}</p><div id="curves" class="curves"></div></div>{ask}'
+        f'<div id="live" data-settings="{data}"><p id="state" role="status">{tag(say("reading"), "unknown")}</p><div id="curves" class="curves"></div></div>{ask}{words()}'
         f'<noscript><p class="warning">{escape(say("Live curves need the script of this page; the report shows the same curves without."))}</p></noscript>'
     )
+
+
+def words() -> str:
+    """What the script says, in the page's language."""
+    told = {
+        "copied": say("copied"),
+        "apply": say("Apply this"),
+        "readonly": say("this page only reads: start it with --write to apply it here, or use the command"),
+        "reading": say("reading …"),
+        "step": say("step"),
+        "warning": say("warning"),
+        "critical": say("critical"),
+        "smooth": say("smoothed"),
+    }
+    return "<div id=words " + " ".join(f'data-{k}="{escape(v)}"' for k, v in told.items()) + " hidden></div>"
 
 
 def log_part() -> str:
@@ -102,10 +117,28 @@ def log_part() -> str:
     )
 
 
-def diagnose_form() -> str:
-    return (
-        f'<form id="paste" class="controls" action="#"><p><label for="logtext">{escape(say("a log: paste it, drop a file on the box, or choose one"))}</label>'
-        f'<textarea id="logtext" rows="12" spellcheck="false"></textarea></p><p><label for="file">{escape(say("log file"))}</label><input type="file" id="file"></p>'
-        f'<p><label for="config">{escape(say("its config, so that a fix is a patch of it (YAML or JSON; may stay empty)"))}</label><textarea id="config" rows="5" spellcheck="false"></textarea></p>'
-        f'<p><button>{escape(say("Diagnose"))}</button> <span id="said" role="status" class="small soft"></span></p></form>'
+def diagnose_forms(runs: Sequence[tuple[str, str]]) -> str:
+    """Three ways to say which log: a run, a file of the served folders, or a pasted text."""
+    options = "".join(f'<option value="{escape(value)}">{escape(shown)}</option>' for value, shown in runs)
+    button = f"<button>{escape(say('Diagnose'))}</button>"
+    of_run = (
+        f'<form id="ofrun" class="controls row" action="#"><p><label for="whichrun">{escape(say("a run of a workspace"))}</label><select id="whichrun">{options}</select></p><p>{button}</p></form>'
+        if runs
+        else ""
     )
+    of_files = (
+        f'<form id="offiles" class="controls row" action="#"><p><label for="logfile">{escape(say("a log in the folder that is served"))}</label><input id="logfile" placeholder="train.log" autocomplete="off" spellcheck="false"></p>'
+        f'<p><label for="configfile">{escape(say("its config, which a fix may change"))}</label><input id="configfile" placeholder="ds_z2.json" autocomplete="off" spellcheck="false"></p><p>{button}</p></form>'
+    )
+    pasted = (
+        f'<form id="paste" class="controls" action="#"><p><label for="logtext">{escape(say("a log: paste it, drop a file on the box, or choose one"))}</label>'
+        f'<textarea id="logtext" rows="10" spellcheck="false"></textarea></p><p><label for="file">{escape(say("log file"))}</label><input type="file" id="file"></p>'
+        f'<p><label for="config">{escape(say("its config, so that a fix is a patch of it (YAML or JSON; may stay empty)"))}</label><textarea id="config" rows="4" spellcheck="false"></textarea></p>'
+        f"<p>{button}</p></form>"
+    )
+    return f'{of_run}{pasted}<details class="fold"><summary>{escape(say("a log and a config that lie in the folder that is served"))}</summary>{of_files}</details>'
+
+
+def answer_part() -> str:
+    """Where the answer comes; and how long the wait may be is said at once."""
+    return f'<p id="said" role="status" class="soft">{escape(say("Cause, evidence, what was ruled out and the change come here."))}</p><div id="answer" class="answers"></div>{words()}'

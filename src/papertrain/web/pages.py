@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+from collections.abc import Callable, Sequence
 from html import escape
 from pathlib import Path
+from urllib.parse import quote
 
 from papertrain import verbs
+from papertrain.core.commands import line
 from papertrain.core.errors import PapertrainError
-from papertrain.core.texts import say
+from papertrain.core.texts import language, say
 from papertrain.core.values import Value
 from papertrain.core.workspace import Workspace
 from papertrain.report.html import table
+from papertrain.verbs import _page_fix
 from papertrain.verbs import _report as parts
 from papertrain.web import controls, forms
 from papertrain.web.shell import shell
@@ -46,7 +51,7 @@ def home(site: Site) -> str:
             rows.append(f'<li>{name}: <span class="soft">{escape(told.one_line())}</span></li>')
             continue
         ways = " · ".join(f'<a href="/w/{i}/{r}">{escape(w)}</a>' for r, w in (("plan", say("Plan")), ("run", say("Run")), ("results", say("Results")), ("package", say("Package"))))  # fmt: skip
-        rows.append(f'<li><a href="/work/{i}"><strong>{name}</strong></a>: {escape(told.result)}. {escape(told.explanation)}<br>{ways}</li>')  # fmt: skip
+        rows.append(f'<li><a href="/report/{i}"><strong>{name}</strong></a>: {escape(told.result)}. {escape(told.explanation)}<br>{ways}</li>')  # fmt: skip
     asks = "".join(
         f'<li><a href="/verb/{n}">{n}</a>: {escape((verbs.load(n).__doc__ or "").strip().splitlines()[0])}</li>'
         for n in forms.reading()
@@ -55,12 +60,71 @@ def home(site: Site) -> str:
 
 
 def whole(site: Site, number: int) -> str:
-    """The report as a page."""
+    """The report as one file: everything in it, nothing loaded."""
     from papertrain.report.html import page
 
     space = site.space(number)
-    lead = f'<p><a href="/">{escape(say("Workspaces"))}</a></p>'
-    return page(say("{name}: training report", name=space.study.name), parts.sections(space), lead=lead)
+    return page(say("{name}: training report", name=space.study.name), parts.sections(space))
+
+
+def report(site: Site, number: int) -> str:
+    """The report as a page: what takes longer than a page may comes after it."""
+    space = site.space(number)
+    found = [(say("Where it stands"), parts.status_part(space))]
+    found += [(say("Plan: {name}", name=n), parts.plan_part(space, n)) for n in space.methods()]
+    found += [(say("Run: {id}", id=r.id), later(number, "run", r.id)) for r in space.grid() if space.run_path(r.id).is_dir()]  # fmt: skip
+    if (space.root / "runs" / "earlier").is_dir():
+        found.append((say("Earlier attempts"), later(number, "earlier")))
+    found.append((say("Results"), later(number, "results")))
+    found += [(say("Figures"), figures)] if (figures := parts.figures_part(space, picture_of(number))) else []
+    found += [(say("Evidence"), evidence)] if (evidence := parts.evidence_part(space)) else []
+    found.append((say("Done when"), parts.checklist_part(space)))
+    links = "".join(f'<a href="#h{i}">{escape(head)}</a>' for i, (head, _) in enumerate(found))
+    file = f'<p><a href="/report/{number}/file" download>{escape(say("Take it along as one file"))}</a></p>'
+    lead = f'{file}<nav class="sections" aria-label="{escape(say("sections"))}">{links}</nav>'
+    title = say("{name}: training report", name=space.study.name)
+    return shell(site, title, found, number=number, here="report", script="later.js", lead=lead)
+
+
+def warm(folders: Sequence[Path]) -> None:
+    """Work out what takes long before somebody asks for it: the results of each workspace, in both languages."""
+    for folder in folders:
+        for chosen in ("en", "zh"):
+            language.set(chosen)
+            with contextlib.suppress(PapertrainError, OSError):
+                parts.results_part(Workspace.open(folder))
+
+
+def later(number: int, name: str, run: str = "") -> str:
+    """A place that the page's script fills: the page is there before the slow part is."""
+    address = f"/api/part/{number}/{name}" + (f"?run={quote(run)}" if run else "")
+    without = (
+        f'<noscript><p><a href="/report/{number}/file">{escape(say("Take it along as one file"))}</a></p></noscript>'
+    )
+    return f'<div class="later" data-part="{escape(address)}" aria-busy="true"><p class="soft" role="status">{escape(say("being worked out …"))}</p></div>{without}'
+
+
+def part(space: Workspace, name: str, run: str) -> str:
+    """A part that comes later. Raises PapertrainError for one that is not there."""
+    if name == "results":
+        return parts.results_part(space) or nothing_yet(
+            say("no results yet"), line("papertrain", "evaluate", space.root)
+        )
+    if name == "earlier":
+        return parts.earlier_part(space)
+    cell = next((r for r in space.grid() if r.id == run), None) if name == "run" else None
+    if cell is None:
+        raise PapertrainError(say("no such run"), code="no-run")
+    return parts.run_part(space.run_path(cell.id), cell.state, cell.because)
+
+
+def nothing_yet(says: str, command: str) -> str:
+    """An empty place that says how it is filled."""
+    return f'<p class="soft">{escape(says)}</p><pre tabindex="0">{escape(command)}</pre>'
+
+
+def picture_of(number: int) -> Callable[[Path], str]:
+    return lambda file: f"/w/{number}/picture/{quote(file.name)}"
 
 
 def plan(site: Site, number: int, method: str | None) -> str:
@@ -69,7 +133,9 @@ def plan(site: Site, number: int, method: str | None) -> str:
     methods = space.methods()
     chosen = method if method in methods else space.plan().name if methods else ""
     if not chosen:
-        raise PapertrainError(say("no plan yet"), code="no-plan", command=f"papertrain plan MODEL -o {space.root}")
+        raise PapertrainError(
+            say("no plan yet"), code="no-plan", command=line("papertrain", "plan", "MODEL", "-o", space.root)
+        )
     others = "".join(f'<a href="?method={escape(m)}"{" aria-current=page" if m == chosen else ""}>{escape(m)}</a> ' for m in methods)  # fmt: skip
     shown = controls.knobs(space.plan(chosen), number, chosen, writing=site.writing)
     result = f'<div id="plan" aria-live="polite">{parts.plan_part(space, chosen)}</div>'
@@ -89,7 +155,7 @@ def run(site: Site, number: int, name: str | None) -> str:
     space = site.space(number)
     runs = runs_of(space)
     if not runs:
-        raise PapertrainError(say("no run yet"), code="no-run", command=f"papertrain launch {space.root}")
+        raise PapertrainError(say("no run yet"), code="no-run", command=line("papertrain", "launch", space.root))
     chosen = name if name in runs else runs[0]
     settings = {"number": number, "run": chosen, "runs": runs}
     body = controls.run_page(chosen, runs, settings)
@@ -119,18 +185,25 @@ def run_folder(space: Workspace, run: str) -> Path:
 
 
 def diagnose(site: Site) -> str:
-    """Paste or drop a log."""
-    return shell(site, say("Diagnose"), [("", controls.diagnose_form()), (say("Answer"), '<div id="answer" aria-live="polite"></div>')], here="diagnose", script="diagnose.js")  # fmt: skip
+    """A run of a workspace, a log of a served folder, or a pasted one."""
+    runs = []
+    for i, folder in enumerate(site.folders):
+        if Workspace.is_workspace(folder):
+            space = Workspace(folder)
+            runs += [(f"{i}/{r}", f"{folder.name}: {r}") for r in _page_fix.runs_with_log(space, runs_of(space))]
+    found = [("", controls.diagnose_forms(runs)), (say("Answer"), controls.answer_part())]
+    return shell(site, say("Diagnose"), found, here="diagnose", script="diagnose.js")
 
 
 def results(site: Site, number: int) -> str:
     """The table, its tests, figures, evidence, and every file to take along."""
     space = site.space(number)
-    found = [(say("Table"), parts.results_part(space) or f"<p>{escape(say('no results yet'))}</p>")]
-    found += [(say("Figures"), figures)] if (figures := parts.figures_part(space)) else []
+    made = parts.results_made(space)
+    found = [(say("Table"), later(number, "results") if made is None else made or part(space, "results", ""))]
+    found += [(say("Figures"), figures)] if (figures := parts.figures_part(space, picture_of(number))) else []
     found.append((say("Downloads"), _downloads(space, number)))
     found += [(say("Evidence"), evidence)] if (evidence := parts.evidence_part(space)) else []
-    return shell(site, say("Results"), found, number=number, here="results")
+    return shell(site, say("Results"), found, number=number, here="results", script="later.js")
 
 
 def _downloads(space: Workspace, number: int) -> str:
@@ -139,7 +212,8 @@ def _downloads(space: Workspace, number: int) -> str:
         for file in files_in(space, folder):
             link = f'<a href="/w/{number}/file/{folder}/{escape(file.name)}" download>{folder}/{escape(file.name)}</a>'
             rows.append((link.encode(), f"{file.stat().st_size / 1e3:,.1f} kB"))
-    return table((say("file"), say("size")), rows, numeric=(1,)) if rows else f"<p>{escape(say('nothing written yet'))}</p>"  # fmt: skip
+    told = nothing_yet(say("nothing written yet"), line("papertrain", "compare", space.root, "-o", space.root))
+    return table((say("file"), say("size")), rows, numeric=(1,)) if rows else told
 
 
 def files_in(space: Workspace, folder: str) -> list[Path]:
@@ -157,10 +231,17 @@ def download(site: Site, number: int, folder: str, name: str) -> Path:
     raise PapertrainError(say("no such file"), code="no-page")
 
 
+def picture(site: Site, number: int, name: str) -> Path:
+    """A figure to look at. Raises PapertrainError."""
+    if not name.endswith(".png"):
+        raise PapertrainError(say("no such file"), code="no-page")
+    return download(site, number, "figures", name)
+
+
 def package(site: Site, number: int) -> str:
     """The checklist, the steps, and what the bundle would need."""
     space = site.space(number)
-    command = f"papertrain package {space.root} -o BUNDLE"
+    command = line("papertrain", "package", space.root, "-o", "BUNDLE")
     manifest = space.root / "MANIFEST.json"
     held = ""
     if manifest.is_file():

@@ -29,7 +29,7 @@ def shell(
     if number is not None:
         names = {"plan": say("Plan"), "run": say("Run"), "results": say("Results"), "package": say("Package")}
         ways += [(f"/w/{number}/{r}", names[r], here == r) for r in ROOMS]
-        ways.append((f"/work/{number}", say("Report"), False))
+        ways.append((f"/report/{number}", say("Report"), here == "report"))
     ways.append(("/diagnose", say("Diagnose"), here == "diagnose"))
     links = "".join(f'<a href="{a}"{" aria-current=page" if on else ""}>{escape(t)}</a>' for a, t, on in ways)
     other, word = ("en", "English") if language.get() == "zh" else ("zh", "中文")
@@ -38,7 +38,8 @@ def shell(
         for i, (head, body) in enumerate(sections)
     )
     scripts = f'<script src="/static/{UPLOT}" defer></script>' if script == "run.js" else ""
-    scripts += f'<script src="/static/common.js" defer></script><script src="/static/{script}" defer></script>' if script else ""  # fmt: skip
+    own = ["common.js", *(["fix.js"] if script in ("run.js", "diagnose.js") else []), script] if script else []
+    scripts += "".join(f'<script src="/static/{name}" defer></script>' for name in own)
     return (
         f'<!doctype html><html lang="{lang()}"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1">'
         f'<title>{escape(title)}</title><link rel="icon" href="data:,"><link rel="stylesheet" href="/static/page.css"><link rel="stylesheet" href="/static/live.css">'

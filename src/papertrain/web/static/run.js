@@ -4,7 +4,7 @@ const {number, run} = JSON.parse(by("live").dataset.settings);
 const PAUSE = 2000, colours = ["--c0", "--c4", "--c2", "--c3", "--c5", "--c1", "--c6"];
 const FIRST = ["loss", "learning_rate", "grad_norm"];
 const css = name => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
-const plots = new Map();
+const plots = new Map(), words = by("words").dataset;
 let sequence = 0, now = null, others = new Map();
 
 function path(name) { return `/api/run/${number}/${encodeURIComponent(name)}`; }
@@ -38,7 +38,7 @@ function smoothed(values, share) {
 // uPlot wants one list of steps for all lines.
 function aligned(curves, share) {
   const steps = [...new Set(curves.flatMap(c => c.x))].sort((a, b) => a - b), at = new Map(steps.map((s, i) => [s, i]));
-  const rows = [], series = [{label: document.documentElement.lang.startsWith("zh") ? "步" : "step"}];
+  const rows = [], series = [{label: words.step}];
   curves.forEach((curve, i) => {
     const values = new Array(steps.length).fill(null), colour = css(colours[i % colours.length]);
     curve.x.forEach((s, j) => { values[at.get(s)] = curve.y[j]; });
@@ -66,7 +66,7 @@ function draw_marks(name, curves) {
       pen.beginPath(); pen.moveTo(x, top); pen.lineTo(x, top + height); pen.stroke();
       pen.font = `${12 * ratio}px sans-serif`;
       pen.textAlign = x > left + width * .7 ? "right" : "left";
-      pen.fillText(`${mark.level} · ${mark.step}`, x + (pen.textAlign === "right" ? -4 : 4) * ratio, top + 12 * ratio);
+      pen.fillText(`${words[mark.level] || mark.level} · ${mark.step}`, x + (pen.textAlign === "right" ? -4 : 4) * ratio, top + 12 * ratio);
     }
     pen.fillStyle = css("--bad");
     for (const step of curves.flatMap(c => c.odd)) {
@@ -205,8 +205,9 @@ by("signals").addEventListener("click", async event => {
   if (row) row.scrollIntoView({block: "center"});
 });
 by("why").addEventListener("click", async () => {
-  by("diagnosis").textContent = "…";
-  const answer = await ask("/api/diagnose", {work: number, run});
+  source = {work: number, run};
+  by("diagnosis").textContent = by("words").dataset.reading;
+  const answer = await ask("/api/diagnose", source);
   by("diagnosis").innerHTML = answer.html || "";  // rendered and escaped by the server
   if (answer.error) by("diagnosis").textContent = answer.error;
 });
