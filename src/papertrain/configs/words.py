@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from papertrain.configs.lines import Line
 from papertrain.configs.target import Job
 
@@ -63,3 +65,44 @@ DERIVED = {
     "global_batch_size": "no key: it is micro batch × accumulation × devices",
     "total_steps": "no key: it follows from the epochs and the examples; compare it with the first log line",
 }
+
+SHARED_KEYS = {
+    "gradient_accumulation_steps": "gradient_accumulation_steps", "learning_rate": "learning_rate", "warmup_steps": "warmup_steps", "weight_decay": "weight_decay",
+    "gradient_checkpointing": "gradient_checkpointing", "zero_stage": "deepspeed", "offload": "deepspeed", "max_grad_norm": "max_grad_norm", "seed": "seed",
+    "eval_steps": "eval_steps", "save_steps": "save_steps", "precision": "bf16", "lora_alpha": "lora_alpha", "lora_dropout": "lora_dropout",
+}  # fmt: skip
+"""Decisions whose key has one name in LLaMA-Factory, TRL and Axolotl."""
+TRAINER_KEYS = SHARED_KEYS | {
+    "micro_batch_size": "per_device_train_batch_size",
+    "lr_scheduler": "lr_scheduler_type",
+    "epochs": "num_train_epochs",
+    "optimizer": "optim",
+}
+"""And those of TrainingArguments, which LLaMA-Factory and TRL hand on."""
+
+
+def without_key(job: Job) -> dict[str, str]:
+    """What no file of this family can say of the plan: decision → why."""
+    found = dict(DERIVED)
+    if not job.zero_stage and (job.offload or "none") == "none":
+        found |= {
+            "zero_stage": "0 is the absence of a deepspeed file: plain data parallelism",
+            "offload": "none: no deepspeed file is named",
+        }
+    if job.gradient_checkpointing == "selective":
+        found["gradient_checkpointing"] = (
+            "selective recomputation has no key: every layer is recomputed, slower and smaller than planned"
+        )
+    for name in ("eval_steps", "save_steps", "warmup_steps"):
+        if getattr(job, name) is None and not (name == "save_steps" and job.eval_steps):
+            found[name] = "the plan could not say it, so the framework's own default holds"
+    return found
+
+
+def decided(job: Job, unsaid: Mapping[str, str]) -> dict[str, str]:
+    """Only what the plan has a decision for."""
+    return {name: why for name, why in unsaid.items() if job.plan.decision(name) is not None}
+
+
+def sayable(keys: Mapping[str, str], unsaid: Mapping[str, str]) -> dict[str, str]:
+    return {name: key for name, key in keys.items() if name not in unsaid}

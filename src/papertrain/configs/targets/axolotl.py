@@ -7,7 +7,16 @@ from typing import Any
 
 from papertrain.configs.lines import Line, cannot, yaml_text
 from papertrain.configs.target import Files, Job, Target
-from papertrain.configs.words import ATTENTION, DERIVED, evaluation, optimizer, scheduler
+from papertrain.configs.words import (
+    ATTENTION,
+    SHARED_KEYS,
+    decided,
+    evaluation,
+    optimizer,
+    sayable,
+    scheduler,
+    without_key,
+)
 
 VERSION = "0.19.0"
 HERE = "axolotl"
@@ -123,37 +132,25 @@ def files(job: Job) -> Files:
 
 
 def says(job: Job) -> Mapping[str, str]:
-    found = {
-        "method": "adapter", "micro_batch_size": "micro_batch_size", "gradient_accumulation_steps": "gradient_accumulation_steps",
-        "learning_rate": "learning_rate", "lr_scheduler": "lr_scheduler", "epochs": "num_epochs", "warmup_steps": "warmup_steps",
-        "weight_decay": "weight_decay", "optimizer": "optimizer", "precision": "bf16", "gradient_checkpointing": "gradient_checkpointing",
-        "zero_stage": "deepspeed", "offload": "deepspeed", "attention": "attn_implementation", "packing": "sample_packing",
-        "sequence_length": "sequence_len", "max_grad_norm": "max_grad_norm", "seed": "seed", "eval_steps": "eval_steps", "save_steps": "save_steps",
-        "early_stopping_patience": "early_stopping_patience", "lora_rank": "lora_r", "lora_alpha": "lora_alpha", "lora_dropout": "lora_dropout",
+    keys = SHARED_KEYS | {
+        "method": "adapter", "micro_batch_size": "micro_batch_size", "lr_scheduler": "lr_scheduler", "epochs": "num_epochs", "optimizer": "optimizer",
+        "attention": "attn_implementation", "packing": "sample_packing", "sequence_length": "sequence_len", "lora_rank": "lora_r",
+        "early_stopping_patience": "early_stopping_patience",
         "lora_targets": "lora_target_linear" if job.lora_names(",", "*") == "*" else "lora_target_modules",
     }  # fmt: skip
-    return {name: key for name, key in found.items() if name not in cannot_say(job)}
+    return sayable(keys, cannot_say(job))
 
 
 def cannot_say(job: Job) -> Mapping[str, str]:
-    found = DERIVED | {
+    found = without_key(job) | {
         "template": "the template that the tokenizer carries is used",
         "beta": "only preference losses have it",
     }
     if not job.adapters:
         found["method"] = "full fine-tuning is the absence of an adapter"
-    if not job.zero_stage and (job.offload or "none") == "none":
-        found |= {"zero_stage": "0 is the absence of a deepspeed file", "offload": "none: no deepspeed file is named"}
-    if job.gradient_checkpointing == "selective":
-        found["gradient_checkpointing"] = (
-            "selective recomputation of the plan's kind has no key: every layer is recomputed"
-        )
     if not job.early_stopping_patience or not job.eval_steps:
         found["early_stopping_patience"] = "off, or no validation loss to stop on"
-    for name in ("eval_steps", "save_steps", "warmup_steps"):
-        if getattr(job, name) is None and not (name == "save_steps" and job.eval_steps):
-            found[name] = "the plan could not say it, so the framework's own default holds"
-    return {name: why for name, why in found.items() if job.plan.decision(name) is not None}
+    return decided(job, found)
 
 
 TARGET = Target(

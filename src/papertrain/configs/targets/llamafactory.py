@@ -8,7 +8,16 @@ from typing import Any
 from papertrain.configs.datasets import dataset_entry
 from papertrain.configs.lines import Line, cannot, json_text, yaml_text
 from papertrain.configs.target import PREFERENCE, Files, Job, Target
-from papertrain.configs.words import DERIVED, evaluation, optimizer, precision_lines, schedule_lines
+from papertrain.configs.words import (
+    TRAINER_KEYS,
+    decided,
+    evaluation,
+    optimizer,
+    precision_lines,
+    sayable,
+    schedule_lines,
+    without_key,
+)
 from papertrain.facts.frameworks.load import chat_template
 
 VERSION = "0.9.5"
@@ -256,43 +265,23 @@ def dataset_info(job: Job) -> dict[str, Any]:
 
 
 def says(job: Job) -> Mapping[str, str]:
-    found = {
-        "method": "finetuning_type", "micro_batch_size": "per_device_train_batch_size", "gradient_accumulation_steps": "gradient_accumulation_steps",
-        "learning_rate": "learning_rate", "lr_scheduler": "lr_scheduler_type", "epochs": "num_train_epochs", "warmup_steps": "warmup_steps",
-        "weight_decay": "weight_decay", "optimizer": "optim", "precision": "bf16", "gradient_checkpointing": "disable_gradient_checkpointing",
-        "zero_stage": "deepspeed", "offload": "deepspeed", "attention": "flash_attn", "packing": "packing", "sequence_length": "cutoff_len",
-        "max_grad_norm": "max_grad_norm", "seed": "seed", "eval_steps": "eval_steps", "save_steps": "save_steps",
-        "early_stopping_patience": "early_stopping_steps", "template": "template", "lora_rank": "lora_rank", "lora_alpha": "lora_alpha",
-        "lora_dropout": "lora_dropout", "lora_targets": "lora_target", "beta": "pref_beta",
+    keys = TRAINER_KEYS | {
+        "method": "finetuning_type", "gradient_checkpointing": "disable_gradient_checkpointing", "attention": "flash_attn", "packing": "packing",
+        "sequence_length": "cutoff_len", "early_stopping_patience": "early_stopping_steps", "template": "template", "lora_rank": "lora_rank",
+        "lora_targets": "lora_target", "beta": "pref_beta",
     }  # fmt: skip
-    return {name: key for name, key in found.items() if name not in cannot_say(job)}
+    return sayable(keys, cannot_say(job))
 
 
 def cannot_say(job: Job) -> Mapping[str, str]:
-    found = dict(DERIVED)
-    if not job.zero_stage and (job.offload or "none") == "none":
-        found |= {
-            "zero_stage": "0 is the absence of a deepspeed file: plain data parallelism",
-            "offload": "none: no deepspeed file is named",
-        }
-    if job.gradient_checkpointing == "selective":
-        found["gradient_checkpointing"] = (
-            "selective recomputation has no key: every layer is recomputed, slower and smaller than planned"
-        )
+    found = without_key(job)
     if job.task in PREFERENCE or job.task == "ppo":
         found["packing"] = "pairs are never packed"
-    if job.task not in ("dpo", "orpo", "simpo", "kto") and job.plan.beta is not None:
+    if job.task not in ("dpo", "orpo", "simpo", "kto"):
         found["beta"] = "only preference losses have it"
     if not job.early_stopping_patience or not job.eval_steps or job.task in ("rm", "ppo"):
         found["early_stopping_patience"] = "off, or no validation loss to stop on in this stage"
-    for name in ("eval_steps", "save_steps", "warmup_steps"):
-        if (
-            job.plan.decision(name) is not None
-            and getattr(job, name) is None
-            and not (name == "save_steps" and job.eval_steps)
-        ):
-            found[name] = "the plan could not say it, so the framework's own default holds"
-    return found
+    return decided(job, found)
 
 
 TARGET = Target(

@@ -3,10 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import gcd
 
 from papertrain.configs.lines import Line, cannot, yaml_text
 from papertrain.configs.target import Files, Job, Target
-from papertrain.configs.words import ATTENTION, DERIVED, evaluation, optimizer, precision_lines, schedule_lines
+from papertrain.configs.words import (
+    ATTENTION,
+    TRAINER_KEYS,
+    decided,
+    evaluation,
+    optimizer,
+    precision_lines,
+    sayable,
+    schedule_lines,
+    without_key,
+)
 
 VERSION = "1.16.0"
 HERE = "trl"
@@ -16,7 +27,31 @@ VERBS = {"sft": "sft", "dpo": "dpo", "kto": "kto", "rm": "reward", "grpo": "grpo
 def applies(job: Job) -> str | None:
     if job.classifies:
         return "TRL has no classification trainer: use the custom script"
+    if job.task == "grpo" and completions(job) < 2:
+        return "one completion per optimizer step makes no group: GRPO compares at least two answers to a prompt"
     return None if job.task in VERBS else f"TRL {VERSION} has no command for the task {job.task}"
+
+
+def completions(job: Job) -> int:
+    """How many answers one optimizer step learns from."""
+    return int(job.micro_batch_size) * int(job.gradient_accumulation_steps) * job.devices
+
+
+def group(job: Job) -> int:
+    """Answers per prompt: TRL's 8, or the most under it that fill the step in whole groups; it refuses any other number."""
+    batch = completions(job)
+    return next((n for n in range(8, 1, -1) if batch % n == 0), batch)
+
+
+def group_lines(job: Job) -> list[Line]:
+    n, batch = group(job), completions(job)
+    share = n // gcd(n, job.devices)
+    held = share * max(1, int(job.micro_batch_size) // share)
+    evaluated = [Line("per_device_eval_batch_size", held, f"× {job.devices} devices: whole groups again")]
+    return [
+        Line("num_generations", n, f"answers per prompt; {batch} per optimizer step are whole groups of {n}"),
+        *(evaluated if job.eval_steps else []),
+    ]
 
 
 def model_lines(job: Job) -> list[Line]:
@@ -96,6 +131,8 @@ def train_lines(job: Job) -> list[Line]:
         Line("logging_steps", 1 if (job.total_steps or 1000) < 200 else 10),
         Line("report_to", "none"),
     ]
+    if job.task == "grpo":
+        lines += group_lines(job)
     if job.task in ("dpo", "kto", "grpo") and job.beta is not None:
         lines.append(Line("beta", job.beta, decision="beta"))
     if job.zero_stage or (job.offload or "none") != "none":
@@ -113,7 +150,16 @@ def files(job: Job) -> Files:
     file = f"{job.folder(HERE)}/{VERBS[job.task]}.yaml"
     sections = [("model", model_lines(job)), ("data", data_lines(job)), ("training", train_lines(job))]
     title = f"TRL {VERSION}: trl {VERBS[job.task]} --config {file}"
-    return {file: yaml_text(job, title, sections, [*cannot(dict(cannot_say(job))), *_renaming(job)])}
+    return {file: yaml_text(job, title, sections, [*cannot(dict(cannot_say(job))), *_renaming(job), *_reward(job)])}
+
+
+def _reward(job: Job) -> list[str]:
+    """What an answer is worth is no decision of the plan."""
+    if job.task != "grpo":
+        return []
+    return [
+        "cannot say the reward, without which GRPO does not start: add reward_funcs (accuracy_reward, or a.module.function of yours) or reward_model_name_or_path"
+    ]
 
 
 def _renaming(job: Job) -> list[str]:
@@ -127,37 +173,25 @@ def _renaming(job: Job) -> list[str]:
 
 
 def says(job: Job) -> Mapping[str, str]:
-    found = {
-        "micro_batch_size": "per_device_train_batch_size", "gradient_accumulation_steps": "gradient_accumulation_steps",
-        "learning_rate": "learning_rate", "lr_scheduler": "lr_scheduler_type", "epochs": "num_train_epochs", "warmup_steps": "warmup_steps",
-        "weight_decay": "weight_decay", "optimizer": "optim", "precision": "bf16", "gradient_checkpointing": "gradient_checkpointing",
-        "zero_stage": "deepspeed", "offload": "deepspeed", "attention": "attn_implementation", "sequence_length": "max_completion_length" if job.task == "grpo" else "max_length",
-        "max_grad_norm": "max_grad_norm", "seed": "seed", "eval_steps": "eval_steps", "save_steps": "save_steps", "packing": "packing",
-        "method": "use_peft", "lora_rank": "lora_r", "lora_alpha": "lora_alpha", "lora_dropout": "lora_dropout",
-        "lora_targets": "lora_target_modules", "beta": "beta",
+    keys = TRAINER_KEYS | {
+        "attention": "attn_implementation", "sequence_length": "max_completion_length" if job.task == "grpo" else "max_length", "packing": "packing",
+        "method": "use_peft", "lora_rank": "lora_r", "lora_targets": "lora_target_modules", "beta": "beta",
     }  # fmt: skip
-    return {name: key for name, key in found.items() if name not in cannot_say(job)}
+    return sayable(keys, cannot_say(job))
 
 
 def cannot_say(job: Job) -> Mapping[str, str]:
-    found = DERIVED | {
+    found = without_key(job) | {
         "early_stopping_patience": "the command line has no early stopping: add the callback in Python",
         "template": "the tokenizer's own template is used",
     }
     if not job.adapters:
         found["method"] = "full fine-tuning is the absence of use_peft"
-    if not job.zero_stage and (job.offload or "none") == "none":
-        found |= {"zero_stage": "0 is the absence of a deepspeed file", "offload": "none: no deepspeed file is named"}
     if job.task != "sft":
         found["packing"] = "pairs are never packed"
     if job.task not in ("dpo", "kto", "grpo"):
         found["beta"] = "this trainer has none"
-    if job.gradient_checkpointing == "selective":
-        found["gradient_checkpointing"] = "selective recomputation has no key: every layer is recomputed"
-    for name in ("eval_steps", "save_steps", "warmup_steps"):
-        if getattr(job, name) is None and not (name == "save_steps" and job.eval_steps):
-            found[name] = "the plan could not say it, so the framework's own default holds"
-    return {name: why for name, why in found.items() if job.plan.decision(name) is not None}
+    return decided(job, found)
 
 
 TARGET = Target(id=HERE, title="TRL", version=VERSION, files=files, says=says, cannot_say=cannot_say, applies=applies)
