@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from papertrain.core.commands import line
 from papertrain.core.params import Arg, DryRunArg, EnvArg, ModeArg, OverwriteArg
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from papertrain.core.values import Level, Mode
     from papertrain.core.workspace import Run, Workspace
     from papertrain.verbs._launch import Ready
+    from papertrain.verbs._supervise import Policy
 
 
 def launch(
@@ -35,8 +36,17 @@ def launch(
     ] = False,
     resume: Annotated[bool, Arg("go on from the last checkpoint")] = False,
     supervise: Annotated[
-        bool, Arg("start again from the last checkpoint when the process was killed, at most three times")
+        bool, Arg("watch the run; on a failure, or a loss that is not finite, stop it and diagnose")
     ] = False,
+    requeue: Annotated[
+        bool,
+        Arg("supervised: after a failure of node, network or disk start again from the last good checkpoint"),
+    ] = False,
+    repair: Annotated[
+        Literal["execution"] | None,
+        Arg("supervised: apply fixes that change only the execution, and go on; never the experiment"),
+    ] = None,
+    restarts: Annotated[int, Arg("supervised: start a run again at most so many times", "N")] = 3,
     yes: Annotated[bool, Arg("start; without it the command is shown, and asked for at a terminal")] = False,
     passthrough: Annotated[Sequence[str], Arg("words after -- are passed to the training")] = (),
     env: EnvArg = None,
@@ -48,6 +58,7 @@ def launch(
 
     The exact command, its variables, the training environment and the files it reads are shown first; --yes starts it.
     Output goes to runs/<run>/stdout.log, the record (command, digests, versions, exit code) to runs/<run>/record.json.
+    Supervised, each attempt, its cause and what was changed are kept in runs/<run>/supervised.json.
     Ctrl-C and SIGTERM are passed on: the training saves a checkpoint and stops. In standard mode nothing starts before
     the plan is confirmed.
 
@@ -55,13 +66,15 @@ def launch(
       papertrain launch work --yes
       papertrain launch work --missing --max 2 --yes
       papertrain launch work --resume --yes -- --learning_rate 1e-4
+      papertrain launch work --supervise --requeue --repair execution --yes
     """
     from msgspec import structs
 
     from papertrain.core.gate import decide_mode, require_confirmed
     from papertrain.core.workspace import Workspace
-    from papertrain.verbs import _launch
+    from papertrain.verbs import _launch, _supervise
 
+    policy = _supervise.policy(supervise, requeue, repair, restarts)
     space = Workspace.open(work)
     settled = decide_mode(mode, space.root)
     chosen = _launch.cells(space, run, missing, max_, overwrite)
@@ -111,6 +124,9 @@ def launch(
             resume=resume,
             overwrite=overwrite,
             env=env,
+            supervise=supervise,
+            requeue=requeue,
+            repair=repair,
         )
         if stopped is not None:
             warnings.append("; ".join((stopped.says.partition(";")[0], *stopped.ask)))
@@ -118,7 +134,7 @@ def launch(
         return Report(verb="launch", mode=settled, result=say("{n} to start: {first}", n=len(todo), first=", ".join(one.run.id for one in todo[:3])),
                       body=body, explanation=_checked(space, todo, environment) or why, action=again,
                       warnings=tuple(warnings), data={"runs": plain, "started": False})  # fmt: skip
-    return _go(space, todo, environment, settled, body, warnings, supervise=supervise, overwrite=overwrite)
+    return _go(space, todo, environment, settled, body, warnings, policy=policy, overwrite=overwrite, more=passthrough)
 
 
 def _prepared(
@@ -196,7 +212,7 @@ def _stale(space: Workspace, chosen: Sequence[Run], mode: Mode) -> list[str]:
                     file=space.root / "configs" / method,
                     command=line("papertrain", "generate", space.root),
                 )
-            found.append(text + f": papertrain generate {space.root}")
+            found.append(text + ": " + line("papertrain", "generate", space.root))
     return found
 
 
@@ -279,11 +295,12 @@ def _plain(one: Ready) -> dict[str, Any]:
 
 
 def _go(
-    space: Workspace, todo: Sequence[Ready], environment: Environment | None, mode: Mode, body: str, warnings: Sequence[str], *, supervise: bool, overwrite: bool
+    space: Workspace, todo: Sequence[Ready], environment: Environment | None, mode: Mode, body: str, warnings: Sequence[str], *, policy: Policy | None, overwrite: bool,
+    more: Sequence[str],
 ) -> Report:  # fmt: skip
     """Start them one after another; the first that fails stops the rest."""
     from papertrain.core.progress import bar
-    from papertrain.verbs import _launch
+    from papertrain.verbs import _launch, _supervise
 
     records: list[dict[str, Any]] = []
     aside = []
@@ -292,15 +309,12 @@ def _go(
             moved = _launch.set_aside(space, one.run.id)
             aside += [moved] if moved else []
         with bar(one.run.id) as advance:
-            record = _launch.started(space, one, environment, advance)
-            for _ in range(3 if supervise else 0):
-                if record["exit_code"] in (None, 0) or record["exit_code"] < 128 or record["stopped_by"]:
-                    break
-                again = _launch.ready(space, one.run, environment, target=one.target if one.target != "command" else None, launcher=one.launcher,
-                                      resume=_launch.has_checkpoint(space.run_path(one.run.id)), more=())  # fmt: skip
-                record = _launch.started(space, again, environment, advance)
+            if policy is None:
+                record = _launch.started(space, one, environment, advance)
+            else:
+                record = _supervise.supervised(space, one, environment, advance, policy, mode, more)
         records.append(record)
-        if record["exit_code"] not in (0, None):
+        if record["exit_code"] not in (0, None) or _supervise.failed(record):
             break
     return _told(
         space, todo, records, mode, [*warnings, *(say("an earlier attempt lies in {folder}", folder=a) for a in aside)]
@@ -312,10 +326,11 @@ def _told(
 ) -> Report:
     from papertrain.core.units import show_seconds
     from papertrain.evidence.checklist import launching
+    from papertrain.verbs import _supervise
 
     lines = []
     for r in records:
-        if r.get("job"):
+        if r.get("job") and r.get("exit_code") is None:
             lines.append("  " + say("{run} submitted as job {job}", run=r["run"], job=r["job"]))
             continue
         measured = ", ".join(f"{k} {v:.4g}" if isinstance(v, float) else f"{k} {v}" for k, v in r["last"].items())
@@ -330,10 +345,14 @@ def _told(
             + (f": {measured}" if measured else "")
         )
     last = records[-1]
+    lines += _supervise.shown(last)
     place, code = space.run_path(last["run"]), last["exit_code"]
     left = len(todo) - len(records)
     level: Level = "ok"
-    if last.get("job"):
+    if _supervise.failed(last) and not last["stopped_by"]:
+        result, why, action = _supervise.told(space, last)
+        level = "error"
+    elif last.get("job") and last.get("exit_code") is None:
         result, why, action = (
             say("{n} submitted", n=len(records)),
             say("the scheduler keeps the run; its log is in {log}", log=place / "stdout.log"),
