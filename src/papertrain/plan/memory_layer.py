@@ -166,9 +166,11 @@ def kept_by_attention(s: Setup, d: Dtypes, w: Widths) -> tuple[float, float]:
             per_position = a * (9.0 if c == 4.0 else 7.0 if d.autocast else 5.0)  # softmax, its dropout, the mask
         else:
             per_position = a * (6.0 if c == 2.0 else 4.0)  # softmax in fp32 and its 16-bit copy
+    elif d.profile.repeats_keys and k < q:
+        kept += c * 4 * q + 4 * a
     else:
         kept += c * (2 * q + 2 * k) + 4 * a
-    if w.fused_qkv and w.rotary:
+    if w.fused_qkv and w.rotary and not (d.profile.repeats_keys and k < q):
         kept += c * (q + k)  # v is a view that keeps q and k alive as they were before the rotation
     if not w.full and w.output_hit and not d.autocast and d.trained != d.stream:
         kept += 4.0 * q
@@ -204,8 +206,22 @@ def kept_by_adapters(s: Setup, d: Dtypes, w: Widths) -> float:
     hit = matched(s.model, s.lora_targets)
     kept += d.compute * (s.lora_rank or 0) * len({x.name for x in hit})
     if p.dropout_copies:
-        out = sum(x.outputs * (x.active if x.place == "expert" else x.count) for x in hit if x.place != "head")
-        kept += d.compute * out / max(1, s.model.layers) + w.hidden
+        kept += kept_by_dropout(s, d, w)
+    return kept
+
+
+def kept_by_dropout(s: Setup, d: Dtypes, w: Widths) -> float:
+    """Masks of a byte, and the dropped-out inputs that matrices would otherwise share. Where q, k and v are one matrix and
+    not all of them adapted, their updates are put in place by an index that keeps them once more."""
+    each = [x for x in matched(s.model, s.lora_targets) if x.place != "head"]
+    into = [x for x in each if x.place == "attention" and x.inputs == s.model.hidden and not x.name.endswith(OUTPUTS)]
+    others = [x for x in each if x not in into]
+    share = 1.0 / max(1, s.model.layers)
+    kept = sum(x.inputs * (x.active if x.place == "expert" else x.count) for x in others) * share
+    kept += w.hidden if into else 0.0
+    kept += d.compute * w.hidden * max(0, w.mlp_hit - 1) * w.routed + (d.compute * w.queries if w.output_hit else 0.0)
+    if w.fused_qkv and 0 < len(into) < 3:
+        kept += d.compute * sum(x.outputs * x.count for x in into) * share
     return kept
 
 
