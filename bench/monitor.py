@@ -19,7 +19,9 @@ from math import nan
 from pathlib import Path
 from typing import Any
 
-from monitor_curves import FAULTS, HEALTHY, Row, Run
+from monitor_faults import FAULTS
+from monitor_healthy import HEALTHY
+from monitor_runs import Row, Run
 from papertrain.monitor.history import History
 from papertrain.monitor.run import Examination, examine, judge
 from papertrain.monitor.table import Table
@@ -72,7 +74,18 @@ def healthy(count: int, seed: int) -> tuple[Counter[str], list[str]]:
     return levels, wrong
 
 
-def faulty(count: int, seed: int, replay: bool) -> Iterator[tuple[str, str, bool, bool, float | None, str]]:
+def off(e: Examination, signal: str, level: str, rows: list[Row], k: int) -> float | None:
+    """How far from the planted onset the alarm dates it, as a share of the run; None where nothing was said."""
+    states = [
+        s for s in e.signals if RANK[s.level] >= RANK[level] and signal in ("", s.name) and s.since_step is not None
+    ]
+    span = max(1.0, rows[-1]["step"] - rows[0]["step"])
+    return min((abs((s.since_step or 0) - rows[k]["step"]) / span for s in states), default=None)
+
+
+def faulty(
+    count: int, seed: int, replay: bool
+) -> Iterator[tuple[str, str, bool, bool, float | None, float | None, str]]:
     for i in range(count):
         make, level, signal = FAULTS[i % len(FAULTS)]
         run = Run(random.Random(f"{seed}/{make.__name__}/{i}"))
@@ -88,6 +101,7 @@ def faulty(count: int, seed: int, replay: bool) -> Iterator[tuple[str, str, bool
             seen,
             named,
             late,
+            off(e, signal, level, rows, k),
             f"#{i} {e.level}: " + "; ".join(f"{v.rule} {v.says}" for v in e.verdicts)[:120],
         )
 
@@ -121,23 +135,29 @@ def main() -> int:
     )
     for line in wrong if args.v else wrong[:10]:
         print("   ", line)
-    by: dict[str, list[tuple[bool, bool, float | None, str]]] = defaultdict(list)
-    for name, level, seen, named, late, words in faulty(args.curves, args.seed, not args.no_delay):
-        by[f"{name} ({level})"].append((seen, named, late, words))
+    by: dict[str, list[tuple[bool, bool, float | None, float | None, str]]] = defaultdict(list)
+    for name, level, seen, named, late, away, words in faulty(args.curves, args.seed, not args.no_delay):
+        by[f"{name} ({level})"].append((seen, named, late, away, words))
+    dates = [x for rows in by.values() for _, _, _, x, _ in rows if x is not None]
     hits = sum(s for rows in by.values() for s, *_ in rows)
     print(
         f"faults: recall {100 * hits / args.curves:.1f} % of {args.curves} (goal 97); on the right signal {100 * sum(m for rows in by.values() for _, m, *_ in rows) / args.curves:.1f} %"
     )
+    print(
+        f"  dated within 5 % of the run: {100 * sum(x <= 0.05 for x in dates) / max(1, len(dates)):.1f} % of {len(dates)} alarms"
+    )
     for name, rows in by.items():
-        times = sorted(x for _, _, x, _ in rows if x is not None)
+        times = sorted(x for _, _, x, _, _ in rows if x is not None)
+        near = [x for _, _, _, x, _ in rows if x is not None]
+        right = f"{100 * sum(x <= 0.05 for x in near) / len(near):5.1f} %" if near else "    -"
         middle = f"{100 * times[len(times) // 2]:.0f} % of the run" if times else "-"
         print(
-            f"  {name:<34} recall {100 * sum(s for s, *_ in rows) / len(rows):5.1f} %   named {100 * sum(m for _, m, *_ in rows) / len(rows):5.1f} %   median delay {middle}"
+            f"  {name:<34} recall {100 * sum(s for s, *_ in rows) / len(rows):5.1f} %   named {100 * sum(m for _, m, *_ in rows) / len(rows):5.1f} %   dated {right}   median delay {middle}"
         )
         if args.v:
-            for seen, _, _, words in rows:
-                if not seen:
-                    print("      missed", words)
+            for seen, _, _, away, words in rows:
+                if not seen or (away is not None and away > 0.05):
+                    print("      missed" if not seen else f"      dated {100 * (away or 0):.0f} % off", words)
     if args.logs:
         real(args.logs)
     print(f"{time.perf_counter() - began:.0f} s")

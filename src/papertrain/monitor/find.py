@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
 
+from papertrain.core.commands import quoted
 from papertrain.core.discover import discover
 from papertrain.core.errors import PapertrainError
 from papertrain.monitor import readers
@@ -17,6 +18,10 @@ from papertrain.monitor.table import Table
 
 HEAD = 1 << 18
 TAIL = 1 << 17
+PROBES = 6
+MOST_HOLE = 1 << 14
+"""Pieces of zeros that are passed over at the start of a file: a hole of 4 GB."""
+PROBE = 1 << 15
 DEPTH = 4
 MOST_FILES = 5000
 SUFFIXES = frozenset(
@@ -66,12 +71,23 @@ def recognise(path: Path) -> Reader | None:
 
 
 def sample(path: Path) -> bytes:
-    """The head of a file and, where it is longer, its tail (programs print their own source or a banner first)."""
+    """The head of a file and, where it is longer, its tail and pieces between: programs print their own source, a banner or
+    a launcher's thousand lines first."""
     with path.open("rb") as f:
         head = f.read(HEAD)
-        size = f.seek(0, os.SEEK_END)
+        for _ in range(MOST_HOLE):
+            if head.strip(b"\0") or len(head) < HEAD:
+                break
+            head = f.read(HEAD)
+        begin = f.tell() - len(head)
+        size = f.seek(0, os.SEEK_END) - begin
         if size > HEAD:
-            f.seek(max(HEAD, size - TAIL))
+            binary = looks_binary(head)
+            room = size - HEAD - TAIL
+            for i in range(1, PROBES + 1) if room > 0 and not binary else ():
+                f.seek(begin + HEAD + room * i // (PROBES + 1))
+                head += b"\n" + f.read(min(PROBE, room)).partition(b"\n")[2]
+            f.seek(begin + max(HEAD, size - TAIL))
             head += b"\n" + f.read(TAIL)
     return head
 
@@ -120,7 +136,7 @@ def one_file(path: Path) -> Reader:
         if looks_binary(head):
             raise PapertrainError(f"{path} is a binary file that no reader knows; {EXPECTED}", code="no-log", file=path)
         raise PapertrainError(f"{path} has no row of training numbers (loss, step, learning rate …); if it is a crash log, diagnose reads it",
-                              code="no-log", file=path, command=f"papertrain diagnose {path}")  # fmt: skip
+                              code="no-log", file=path, command=f"papertrain diagnose {quoted(path)}")  # fmt: skip
     return found
 
 

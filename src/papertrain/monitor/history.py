@@ -101,13 +101,14 @@ class History:
         text = " ".join(sorted(names))
         if self.plan is not None and self.plan.task in ("dpo", "grpo", "ppo", "kto", "orpo"):
             return self.plan.task
-        if "objective/kl" in text or "act_loss" in names or "policy/approxkl_avg" in text:
+        if "objective/kl" in text or "act_loss" in names or "policy/approxkl_avg" in text or "critic/vf_loss" in names:
             return "ppo"
         if (
             "frac_reward_zero_std" in text
             or "reward_std" in text
             or "completions/" in text
             or "completion_length" in text
+            or "response_length/clip_ratio" in text
         ):
             return "grpo"
         if (

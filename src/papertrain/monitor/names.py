@@ -23,7 +23,7 @@ EXACT = {
     "loss_scale": "loss_scale", "scale": "loss_scale", "amp_scale": "loss_scale", "fp16_loss_scale": "loss_scale",
     "skipped_steps": "skipped_steps", "number_of_skipped_iterations": "skipped_iterations",
     "number_of_nan_iterations": "nan_iterations",
-    "mean_token_accuracy": "token_accuracy", "token_accuracy": "token_accuracy",
+    "mean_token_accuracy": "token_accuracy", "token_acc": "token_accuracy", "train_speed(s/it)": "step_seconds", "token_accuracy": "token_accuracy",
     "rewards/margins": "reward_margin", "rewards/accuracies": "reward_accuracy", "rewards/chosen": "reward_chosen",
     "rewards/rejected": "reward_rejected", "margin": "reward_margin", "reward_margin": "reward_margin",
     "kl": "kl", "objective/kl": "kl_sum", "mean_kl": "kl", "approx_kl": "approx_kl", "policy/approxkl_avg": "approx_kl",
@@ -35,20 +35,26 @@ EXACT = {
     "clip_ratio": "clip_fraction", "clip_ratio/region_mean": "clip_fraction", "num_tokens": "tokens_seen", "total_tokens": "tokens_seen",
     "consumed_tokens": "tokens_seen", "tokens/total": "tokens_seen", "global_batch_size": "batch",
     "checkpoint": "checkpoint", "saved_checkpoint": "checkpoint",
-    "act_loss": "rl_loss", "loss/policy_avg": "rl_loss",
+    "act_loss": "rl_loss", "loss/policy_avg": "rl_loss", "actor/pg_loss": "rl_loss",
+    "actor/entropy": "entropy", "actor/entropy_loss": "entropy", "actor/grad_norm": "grad_norm", "actor/lr": "learning_rate",
+    "actor/kl_loss": "kl", "actor/ppo_kl": "approx_kl", "actor/pg_clipfrac": "clip_fraction", "critic/rewards/mean": "reward",
+    "critic/score/mean": "reward_scores", "response_length/mean": "completion_length", "response_length/clip_ratio": "clipped_ratio",
+    "perf/throughput": "throughput", "timing_s/step": "step_seconds", "perf/max_memory_reserved_gb": "gpu_memory",
 }  # fmt: skip
 
 PATTERNS: tuple[tuple[str, str], ...] = (
-    (r"^(tokens?_per_sec(ond)?|tokens?/s(ec)?|tok/s(ec)?|tps|wps|throughput|train_tokens_per_second|tokens_per_second_per_gpu|tokens/train_per_sec_per_gpu|samples?_per_sec(ond)?|ex/s|it/s|throughput/device/tokens_per_sec|throughput/total_tokens|train_samples_per_second)$", "throughput"),
+    (r"^(tokens?_per_sec(ond)?|tokens?/s(ec)?|tok/s(ec)?|tps|wps|throughput|train_tokens_per_second|tokens_per_second_per_gpu|tokens/train_per_sec_per_gpu|samples?_per_sec(ond)?|train_speed\(iter/s\)|ex/s|it/s|throughput/device/tokens_per_sec|throughput/total_tokens|train_samples_per_second)$", "throughput"),
     (r"^throughput_per_gpu.*$", "tflops"),
     (r"^(step_time|step_seconds|time_per_step|elapsed_time_per_iteration_\(s\)|sec_per_step|step_time_s|iter_time|train/step_time|batch_time)$", "step_seconds"),
     (r"^(step_time_ms|elapsed_time_per_iteration_\(ms\)|step_avg|time_ms|dt_ms)$", "step_ms"),
     (r"^(system/)?gpu\.\d+\.gpu$|^(gpu_util(ization)?|utilization\.gpu|gpu_utilization|gpu_use|sm_util)([/_][\w-]+)?$", "gpu_utilization"),
-    (r"^(peak_memory_(reserved|active|alloc(ated)?)|memory_gib|memory_mib|vram_(reserved|allocated)|memory/(device_reserved|max_(active|allocated)).*|memory_allocated_gb|max_memory_allocated_gb|gpu_memory.*|max_mem.*)$", "gpu_memory"),
+    (r"^(peak_memory_(reserved|active|alloc(ated)?)|memory_gib|memory\(gib\)|memory_mib|vram_(reserved|allocated)|memory/(device_reserved|max_(active|allocated)).*|memory_allocated_gb|max_memory_allocated_gb|gpu_memory.*|max_mem.*)$", "gpu_memory"),
     (r"^lr[-_/].*$|^learning_rate[/_-].*$|^lr/pg\d+$|^train/lr$|^train_lr$|^optimizer/lr.*$|^params/lr.*$", "learning_rate"),
     (r"^(train[/_])?(grad(ient)?[_/]?norm|total_grad_norm|gradients?/norm|global_norm|grad_2\.0_norm_total|grad_norm/total)$", "grad_norm"),
 )  # fmt: skip
 
+CROSS = re.compile(r"cross[_ -]?entropy", re.I)
+"""The usual loss of a language model, while `entropy` alone is a term of one."""
 WORD = re.compile(r"[A-Z]?[a-z0-9]+|[A-Z0-9]+(?![a-z])")
 COMPILED = tuple((re.compile(p), s) for p, s in PATTERNS)
 BETTER_UP = re.compile(
@@ -80,7 +86,7 @@ def signal_of(raw: str) -> str:
     for pattern, signal in COMPILED:
         if pattern.search(name) or pattern.search(bare(name)):
             return signal
-    words = [w.lower() for w in WORD.findall(raw)]
+    words = [w.lower() for w in WORD.findall(CROSS.sub("ce", raw))]
     bag = set(words)
     if bag & LOSS or any(w.endswith("loss") and w != "loss" for w in words):
         if bag & EVALUATION:

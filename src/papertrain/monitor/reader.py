@@ -116,6 +116,9 @@ class LineFeed:
             self.decoder = codecs.getincrementaldecoder(self.encoding)("replace")
         if self.encoding.startswith("utf-16"):
             chunk = self.decoder.decode(chunk).encode("utf-8", "replace")
+        if b"\0" in chunk:
+            # The hole that a writer leaves when its file was truncated under it (logrotate's copytruncate).
+            chunk = chunk.replace(b"\0", b"")
         data = self.rest + chunk
         cut = data.rfind(b"\n") + 1
         if cut == 0:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from math import isnan
 from typing import Any
 
-from papertrain.monitor.readers._text import as_step, flat, number, pick
+from papertrain.monitor.readers._text import as_step, flat, number, pick, progress
 from papertrain.monitor.table import NO_STEP, Table
 
 OVERFLOW = re.compile(r"OVERFLOW!.*?Attempted loss scale:\s*([\d.e+]+)(?:, reducing to ([\d.e+]+))?", re.I)
@@ -23,6 +23,9 @@ def add_row(table: Table, row: Mapping[str, Any], line: int, step: int = NO_STEP
         table.ended = True
         table.rows += 1
         return
+    counted = progress(row)
+    if counted is not None:
+        step, table.facts["max_steps"] = counted
     if step == NO_STEP:
         found = pick(pairs, ("step", "global_step"))
         step = as_step(found) if not isnan(found) else NO_STEP

@@ -9,7 +9,7 @@ from math import isnan
 from typing import Any
 
 from papertrain.monitor.reader import LineParser
-from papertrain.monitor.readers._text import EPOCH_KEYS, STEP_KEYS, TIME_KEYS, as_step, flat, head_lines, pick
+from papertrain.monitor.readers._text import EPOCH_KEYS, STEP_KEYS, TIME_KEYS, as_step, flat, head_lines, pick, progress
 from papertrain.monitor.table import Table
 
 INDEX = frozenset(STEP_KEYS + EPOCH_KEYS + TIME_KEYS + ("total_steps", "max_steps"))
@@ -48,6 +48,9 @@ def start(table: Table, note: Callable[[dict[str, Any]], None] | None = None) ->
             note(row)
         pairs = list(flat(row))
         step, epoch, time = pick(pairs, STEP_KEYS), pick(pairs, EPOCH_KEYS), pick(pairs, TIME_KEYS)
+        counted = progress(row)
+        if counted is not None:
+            step, table.facts["max_steps"] = float(counted[0]), counted[1]
         values = [p for p in pairs if p[0].strip().lower() not in INDEX]
         if isnan(step) and isnan(epoch) and isnan(time) and not any(METRIC.search(k) for k, _ in values):
             table.configs.update(values)  # a header that says how the run was started

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
 from math import nan
 from typing import Any
 
@@ -75,15 +76,35 @@ def pick(pairs: Iterable[tuple[str, float]], keys: tuple[str, ...]) -> float:
     return next((table[k] for k in keys if k in table), nan)
 
 
+def progress(row: Mapping[str, Any]) -> tuple[int, float] | None:
+    """ms-swift writes `'global_step/max_steps': '5/100'`: step and total."""
+    text = row.get("global_step/max_steps")
+    if not isinstance(text, str) or len(text) > 40:
+        return None
+    at, _, total = text.partition("/")
+    return (int(at), float(total)) if at.isdecimal() and total.isdecimal() else None
+
+
 def as_step(value: float) -> int:
     """A step number, or NO_STEP."""
     return int(value) if 0 <= value < 1e15 else NO_STEP
 
 
-def head_lines(head: bytes, limit: int = 4000, longest: int = 8000) -> list[str]:
-    """Lines of the sample that a reader is offered, cut at `longest`; carriage returns end a line."""
+@lru_cache(maxsize=2)
+def _lines(head: bytes) -> list[str]:
     encoding = "utf-16" if head[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8"
-    return [line[:longest] for line in re.split(r"[\r\n]+", head.decode(encoding, "replace"))[:limit]]
+    return re.split(r"[\r\n]+", head.decode(encoding, "replace").lstrip("\0"))
+
+
+def head_lines(head: bytes, limit: int = 4000, longest: int = 8000) -> list[str]:
+    """Lines of the sample that a reader is offered, cut at `longest`; carriage returns end a line. Of more than `limit`
+    lines the first half as they stand and the rest evenly spread: a launcher may print thousands of lines first."""
+    lines = _lines(head)
+    if len(lines) > limit:
+        keep = limit // 2
+        step = -(-(len(lines) - keep) // (limit - keep))
+        lines = lines[:keep] + lines[keep::step]
+    return [line[:longest] for line in lines]
 
 
 def confidence(hits: int, best: float = 0.95) -> float:
@@ -95,6 +116,10 @@ def looks_binary(head: bytes) -> bool:
     """Bytes that no text log has."""
     if head[:2] in (b"\xff\xfe", b"\xfe\xff"):
         return False
-    sample = head[:65536]
-    odd = sum(sample.count(bytes([b])) for b in (0, 1, 2, 3, 4, 5, 6, 14, 15, 16, 17, 18, 19, 20, 21))
+    # Zeros alone say nothing: a log that was truncated under its writer begins with a hole that reads as zeros, and
+    # PowerShell appends UTF-16 to a file of another encoding.
+    sample = head.replace(b"\0", b"")[:65536]
+    if not sample:
+        return bool(head)
+    odd = sum(sample.count(bytes([b])) for b in (1, 2, 3, 4, 5, 6, 14, 15, 16, 17, 18, 19, 20, 21))
     return odd > max(3, len(sample) // 500)

@@ -22,7 +22,7 @@ def sniff(head: bytes, path: Path) -> float:
         good = sum(1 for r in rows if any(METRIC.search(k) and as_number(v) is not None for k, v in r.items()))
         logged = any("loss" in k.lower() or "step" in k.lower() for r in rows for k in r)
         return (0.8 if logged else 0.5) if good >= max(1, len(rows) // 2) else 0.0
-    return 0.75 if re.search(rb'^[^{\n]{1,200}\{"[^{}\n]*"(?:loss|num_updates)"', head, re.M) else 0.0
+    return 0.75 if re.search(rb'^[^{\n]{1,200}\{"[^{}\n]*"(?:[\w./ -]{0,60}loss|num_updates)"', head, re.M) else 0.0
 
 
 def start(table: Table) -> LineParser:

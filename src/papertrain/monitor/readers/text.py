@@ -6,23 +6,16 @@ The last resort: every reader that knows its program is asked first.
 from __future__ import annotations
 
 import re
-from math import nan
 from pathlib import Path
 
 from papertrain.core.chinese import english
 from papertrain.monitor.reader import LineParser, Reader
 from papertrain.monitor.readers._hf import overflow
 from papertrain.monitor.readers._text import NUMBER, head_lines, number
+from papertrain.monitor.readers._where import Place
 from papertrain.monitor.table import NO_STEP, Table
 
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")
-STEP = re.compile(
-    r"(?:^|[^\w])(?:global[_ ]?step|steps?|iter(?:ation)?s?|batch|update)\s{0,2}[:=#\[( ]\s{0,2}(\d{1,12})(?:\s{0,2}(?:/|of)\s{0,2}(\d{1,12}))?",
-    re.I,
-)
-EPOCH = re.compile(
-    r"(?:^|[^\w])ep(?:och)?\s{0,2}[:=#\[( ]\s{0,2}(\d{1,7}(?:\.\d{1,6})?)(?:\s{0,2}(?:/|of)\s{0,2}(\d{1,7}))?", re.I
-)
 WORDS = r"loss|acc(?:uracy)?|ppl|perplexity|lr|learning[ _]rate|grad[ _]?norm|gnorm|norm|f1|bpb|rewards?|kl|entropy|mfu|mAP|bleu|wer|cer|nll|auc"
 NAMED = re.compile(
     rf"(?<![\w])((?:[A-Za-z][\w./-]{{0,40}} )?[A-Za-z_][\w./-]{{0,40}})\s{{0,2}}[:=]\s{{0,4}}({NUMBER})(?![\w.])"
@@ -32,7 +25,12 @@ SPOKEN = re.compile(
     re.I,
 )
 WORTH = re.compile(rf"(?:{WORDS})\b", re.I)
-INDEX = re.compile(r"^(?:global[_ ]?)?(?:step|steps|iter|iteration|iterations|batch|epoch|ep|update)$", re.I)
+LONGEST = 12_000
+NEAR = 6
+"""Lines below `Epoch 3/30` that may still hold its losses."""
+INDEX = re.compile(
+    r"^(?:global[_ ]?)?(?:step|steps|iter|iteration|iterations|batch|batch_idx|i|it|epoch|ep|update|num_updates)$", re.I
+)
 
 
 def pairs_of(line: str) -> list[tuple[str, float]]:
@@ -52,9 +50,13 @@ def pairs_of(line: str) -> list[tuple[str, float]]:
 
 
 def sniff(head: bytes, path: Path) -> float:
-    hits = 0
+    hits, since = 0, NEAR
+    place = Place(Table("head", "text"))
     for line in map(english, head_lines(head)):
-        if len(line) < 2000 and WORTH.search(line) and (STEP.search(line) or EPOCH.search(line)):
+        if len(line) > LONGEST:
+            continue
+        since = 0 if place.here(line) else since + 1
+        if WORTH.search(line) and since < NEAR:
             hits += any(WORTH.search(k) for k, _ in pairs_of(COLOUR.sub("", line)))
             if hits >= 12:
                 break
@@ -62,43 +64,26 @@ def sniff(head: bytes, path: Path) -> float:
 
 
 def start(table: Table) -> LineParser:
-    step, epoch = NO_STEP, nan
-    per_epoch = 0
+    place = Place(table)
 
     def parse(line: str, n: int) -> None:
-        nonlocal step, epoch, per_epoch
-        if len(line) > 4000:
+        if len(line) > LONGEST:
             return
         line = english(line)
-        if "OVERFLOW" in line and overflow(table, line, n, step):
+        if "OVERFLOW" in line and overflow(table, line, n, place.step):
             return
         worth = WORTH.search(line)
         if not worth and "poch" not in line:
             return
         if "\x1b" in line:
             line = COLOUR.sub("", line)
-        s, e = STEP.search(line), EPOCH.search(line)
-        if e:
-            epoch = float(e[1])
-            if e[2]:
-                table.facts["num_train_epochs"] = float(e[2])
-        if s:
-            step = int(s[1])
-            if s[2]:
-                per_epoch = int(s[2])
+        said = place.here(line)
         if not worth:
             return
         pairs = [p for p in pairs_of(line) if p[1] == p[1] or WORTH.search(p[0])]
-        if not any(WORTH.search(k) for k, _ in pairs) or not (s or e or step != NO_STEP or epoch == epoch):
+        if not any(WORTH.search(k) for k, _ in pairs) or not (said or place.step != NO_STEP):
             return
-        at = step if s or step != NO_STEP else NO_STEP
-        if at != NO_STEP and e and per_epoch and epoch == epoch and step <= per_epoch:
-            at = int(max(epoch - 1, 0)) * per_epoch + step
-        elif at == NO_STEP and epoch == epoch:
-            at = int(epoch) if epoch == int(epoch) else NO_STEP
-        if s and s[2] and not e:
-            table.facts["max_steps"] = float(s[2])
-        table.row(pairs, line=n, step=at, epoch=epoch)
+        table.row(pairs, line=n, step=place.step, epoch=place.epoch)
 
     return parse
 

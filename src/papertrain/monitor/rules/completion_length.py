@@ -8,6 +8,7 @@ from papertrain.core.findings import Rule
 from papertrain.core.texts import say
 from papertrain.core.values import Source
 from papertrain.monitor.history import History
+from papertrain.monitor.rules import _onset
 from papertrain.monitor.rules._say import show, verdict
 from papertrain.monitor.stats import mean, median
 from papertrain.monitor.verdict import State, Verdict
@@ -30,7 +31,7 @@ def check(run: History) -> Iterator[Verdict]:
                 level,
                 say("{percent:.0f} % of the answers are cut at the limit", percent=100 * mean(late)),
                 f,
-                [-POINTS, -1],
+                [_onset.trailing(f.values, [v > 0.5 for v in f.values]), -1],
                 cls="eos-not-learned",
             )
             return
@@ -40,7 +41,7 @@ def check(run: History) -> Iterator[Verdict]:
     f = length.finite()
     start, now = median(f.values[:20]), median(f.values[-20:])
     if start > 20 and now < 0.15 * start and max(f.values[-20:]) < 0.4 * start:
-        first = next(i for i in range(len(f)) if median(f.values[i : i + 10]) < 0.3 * start)
+        first = _onset.rise([-v for v in f.values], 0, -start)
         says = say(
             "answers shrank from {start} to {now} tokens since step {step}",
             start=show(start),

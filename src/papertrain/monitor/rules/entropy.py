@@ -8,6 +8,7 @@ from papertrain.core.findings import Rule
 from papertrain.core.texts import say
 from papertrain.core.values import Source
 from papertrain.monitor.history import History
+from papertrain.monitor.rules import _onset
 from papertrain.monitor.rules._say import show, verdict
 from papertrain.monitor.stats import median
 from papertrain.monitor.verdict import Verdict
@@ -25,8 +26,7 @@ def check(run: History) -> Iterator[Verdict]:
     if start <= 0.02 or now >= 0.3 * start or max(late) > 0.6 * start:
         return
     strong = now < 0.01 or now < 0.05 * start
-    limit = 0.3 * start
-    first = next(i for i in range(len(c)) if all(v < limit * 1.5 for v in c.values[i : i + 5]))
+    first = _onset.rise([-v for v in c.values], 0, -start)
     says = say(
         "entropy fell from {start} to {now} nat a token since step {step}",
         start=show(start),

@@ -9,6 +9,7 @@ from papertrain.core.texts import say
 from papertrain.monitor.curve import Curve
 from papertrain.monitor.history import History
 from papertrain.monitor.names import direction
+from papertrain.monitor.rules import _onset
 from papertrain.monitor.rules._say import PROPOSAL, show, verdict
 from papertrain.monitor.stats import median, sigma
 from papertrain.monitor.verdict import Verdict
@@ -60,8 +61,7 @@ def judge(run: History, c: Curve) -> Verdict | None:
         "critical" if strong else "warning",
         says,
         c,
-        [i + 1, i, -1],
-        since=c.steps[i + 1],
+        [max(i + 1, first + _onset.rise(y, best_at)), i, -1],
         cls="overfit-too-many-epochs",
     )
 

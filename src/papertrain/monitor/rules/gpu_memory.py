@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from papertrain.core.findings import Rule
 from papertrain.core.texts import say
 from papertrain.monitor.history import History
-from papertrain.monitor.rules import _telemetry
+from papertrain.monitor.rules import _onset, _telemetry
 from papertrain.monitor.rules._say import PROPOSAL, show, verdict
 from papertrain.monitor.verdict import Verdict
 
@@ -51,7 +51,7 @@ def check(run: History) -> Iterator[Verdict]:
         percent=100 * growth,
         top=show(c.values[-1]),
     )
-    yield verdict(RULE.id, "gpu_memory", "warning", says, c, [len(c) // 2, -1], cls="oom-fragmentation")
+    yield verdict(RULE.id, "gpu_memory", "warning", says, c, [_onset.rise(c.values), -1], cls="oom-fragmentation")
 
 
 def creeping(y: list[float]) -> float:

@@ -9,6 +9,7 @@ from papertrain.core.findings import Rule
 from papertrain.core.texts import say
 from papertrain.monitor.curve import Curve
 from papertrain.monitor.history import History
+from papertrain.monitor.rules import _onset
 from papertrain.monitor.rules._say import PROPOSAL, show, verdict
 from papertrain.monitor.stats import median, quantile, sigma, slope, trailing_median, window
 from papertrain.monitor.verdict import Verdict
@@ -30,7 +31,7 @@ def above_start(run: History, c: Curve) -> Verdict | None:
     base = median(y[:2]) if len(y) < 8 else median(y[: len(y) // 3])
     late = y[-3:]
     if min(late) > 1.5 * base and min(late) > base + 0.5 and late[-1] > 0.5 * max(y):
-        first = next(i for i in range(1, len(y)) if y[i] > 1.5 * base and min(y[i:]) > 1.25 * base)
+        first = max(1, _onset.rise(y))
         says = say(
             "loss rose from {low} to {high} since step {step} and stays there",
             low=show(base),
@@ -55,7 +56,7 @@ def swinging(run: History, c: Curve) -> Verdict | None:
         or (len(half) >= 6 and slope(half)[0] < -2 * slope(half)[1])
     ):
         return None
-    first = next(i for i in range(1, len(y)) if y[i] > bar)
+    first = max(1, _onset.rise(y, base=base))
     says = say(
         "loss went from {low} to {high} at step {step}; half of the later values are above {middle}",
         low=show(base),
@@ -81,19 +82,19 @@ def above_best(run: History, c: Curve) -> Verdict | None:
     tail = quantile([v - a for v, a in zip(y[w:], m[w - 1 :])], 0.98) if n > 2 * w else 0.0
     error = 6 * 1.25 * noise / sqrt(w)
     head = median(y[:3])
+    before = max(0, best_at - w + 1)
     if min(late) > 1.5 * head and min(late) > head + 0.5:
-        first = next(i for i in range(n) if y[i] > 1.5 * head)
+        first = max(1, _onset.rise(y, 0, min(best, head)))
         says = say(
             "loss rose from {low} to {high} since step {step} and stays there",
-            low=show(head),
+            low=show(min(best, head)),
             high=show(now),
             step=c.steps[first],
         )
         return verdict(RULE.id, "train_loss", "critical", says, c, [first, first - 1, -1], cls=cause(run))
     if best_at > n - w // 2 or rise <= error or rise <= 0:
         return None
-    onset = max(i for i in range(best_at, n) if m[i] <= best + max(error / 2, 0.2 * rise))
-    onset = max(0, min(n - 1, onset - w // 2 + 1))
+    onset = max(1, _onset.rise(y, before, best))
     if recovering(late, noise) and rise < 0.5 * max(gain, abs(best)):
         return None
     low = quantile(late, 0.1 if n >= 100 else 0.0)

@@ -10,6 +10,7 @@ from papertrain.core.findings import Rule
 from papertrain.core.texts import say
 from papertrain.monitor.curve import Curve
 from papertrain.monitor.history import History
+from papertrain.monitor.rules import _onset
 from papertrain.monitor.rules._say import PROPOSAL, show, verdict
 from papertrain.monitor.stats import deviation, mean, median
 from papertrain.monitor.verdict import Verdict
@@ -44,14 +45,15 @@ def flat(run: History, c: Curve, begin: int, end: int) -> Verdict | None:
     improvement, error = proved(part)
     level = abs(mean(part))
     if improvement < 0.002 * level and improvement + 2 * error < 0.005 * level:
+        if mean(part) >= 0.98 * start and run.from_scratch(c):
+            return None
+        since = _onset.flat(c.values, begin, end)
         says = say(
             "loss has stood at {level} since step {step}: an improvement of more than 0.5 % is excluded",
             level=show(mean(part)),
-            step=c.steps[begin],
+            step=c.steps[since],
         )
-        if mean(part) >= 0.98 * start and run.from_scratch(c):
-            return None
-        return verdict(RULE.id, "train_loss", "warning", says, c, [begin, end - 1], cls="underfitting")
+        return verdict(RULE.id, "train_loss", "warning", says, c, [since, begin, end - 1], cls="underfitting")
     return None
 
 

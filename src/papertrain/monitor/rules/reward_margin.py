@@ -8,6 +8,7 @@ from papertrain.core.findings import Rule
 from papertrain.core.texts import say
 from papertrain.monitor.curve import Curve
 from papertrain.monitor.history import History
+from papertrain.monitor.rules import _onset
 from papertrain.monitor.rules._say import PROPOSAL, show, verdict
 from papertrain.monitor.stats import mean, median
 from papertrain.monitor.verdict import Verdict
@@ -22,13 +23,14 @@ def check(run: History) -> Iterator[Verdict]:
     if margin is not None and len(margin) >= 2 * POINTS:
         y = margin.values
         if margin.steps[-1] > run.warm_until and run.far_enough(0.1) and max(y[-POINTS:]) < 0:
+            since = _onset.trailing(y, [v < 0 for v in y])
             says = say(
                 "the margin has been negative for {n} rows, {value} at step {step}: rejected answers are preferred",
-                n=POINTS,
+                n=len(y) - since,
                 value=show(y[-1]),
                 step=margin.steps[-1],
             )
-            yield verdict(RULE.id, "reward_margin", "critical", says, margin, [-POINTS, -1], cls="dpo-lr-too-high")
+            yield verdict(RULE.id, "reward_margin", "critical", says, margin, [since, -1], cls="dpo-lr-too-high")
             return
         if all(v == 0 for v in y[1:]):
             says = say("margins are exactly 0 after the first step: policy and reference never differ")
@@ -46,7 +48,9 @@ def check(run: History) -> Iterator[Verdict]:
         late = accuracy.values[-max(POINTS, len(accuracy) // 5) :]
         if mean(late) < 0.55 and median(late) < 0.6:
             says = say("preference accuracy is {value}: no better than guessing", value=show(mean(late)))
-            yield verdict(RULE.id, "reward_margin", "warning", says, accuracy, [-1], cls="dpo-loss-stuck-at-ln2")
+            since = _onset.trailing(late, [v < 0.6 for v in late])
+            since = 0 if max(accuracy.values) < 0.65 else len(accuracy) - len(late) + since
+            yield verdict(RULE.id, "reward_margin", "warning", says, accuracy, [since, -1], cls="dpo-loss-stuck-at-ln2")
     chosen = finite(run.one("reward_chosen"))
     if chosen is not None and margin is not None and len(chosen) >= 4 * POINTS:
         late = chosen.values[-POINTS:]
@@ -58,7 +62,8 @@ def check(run: History) -> Iterator[Verdict]:
             says = say(
                 "rewards of the chosen answers fall to {value}: both answers are pushed down", value=show(mean(late))
             )
-            yield verdict(RULE.id, "reward_margin", "warning", says, chosen, [-POINTS, -1], cls="dpo-lr-too-high")
+            since = _onset.fall(chosen.values)
+            yield verdict(RULE.id, "reward_margin", "warning", says, chosen, [since, -1], cls="dpo-lr-too-high")
 
 
 def finite(c: Curve | None) -> Curve | None:

@@ -9,6 +9,7 @@ from papertrain.core.texts import say
 from papertrain.core.values import Source
 from papertrain.monitor.curve import Curve
 from papertrain.monitor.history import History
+from papertrain.monitor.rules import _onset
 from papertrain.monitor.rules._say import show, verdict
 from papertrain.monitor.stats import deviation, mean, median
 from papertrain.monitor.verdict import Verdict
@@ -24,13 +25,14 @@ def check(run: History) -> Iterator[Verdict]:
         f = zero.finite()
         late = f.values[-POINTS:]
         if min(late) >= 1.0:
+            since = _onset.trailing(f.values, [v >= 1.0 for v in f.values])
             yield verdict(
                 RULE.id,
                 "reward_margin",
                 "critical",
-                say("no group has a difference in reward at the last {n} rows: nothing is learned", n=POINTS),
+                say("no group has a difference in reward at the last {n} rows: nothing is learned", n=len(f) - since),
                 f,
-                [-POINTS, -1],
+                [since, -1],
                 cls="grpo-zero-advantage",
             )
             return
@@ -41,7 +43,7 @@ def check(run: History) -> Iterator[Verdict]:
                 "warning",
                 say("{percent:.0f} % of the groups have no difference in reward", percent=100 * mean(late)),
                 f,
-                [-POINTS, -1],
+                [_onset.trailing(f.values, [v > 0.6 for v in f.values]), -1],
                 cls="grpo-zero-advantage",
             )
             return

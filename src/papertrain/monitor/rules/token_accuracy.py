@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from papertrain.core.findings import Rule
 from papertrain.core.texts import say
 from papertrain.monitor.history import History
+from papertrain.monitor.rules import _onset
 from papertrain.monitor.rules._say import PROPOSAL, show, verdict
 from papertrain.monitor.stats import trailing_median, window
 from papertrain.monitor.verdict import Verdict
@@ -32,13 +33,14 @@ def check(run: History) -> Iterator[Verdict]:
             cls="low-score-wrong-template",
         )
     elif m[best] - m[-1] > 0.05 and max(late) < m[best]:
+        since = _onset.fall(c.values, max(0, best - w + 1))
         says = say(
             "token accuracy fell from {best} to {now} since step {step}",
             best=show(m[best]),
             now=show(m[-1]),
-            step=c.steps[best],
+            step=c.steps[since],
         )
-        yield verdict(RULE.id, "token_accuracy", "warning", says, c, [best, -1], cls="divergence-lr-too-high")
+        yield verdict(RULE.id, "token_accuracy", "warning", says, c, [since, best, -1], cls="divergence-lr-too-high")
 
 
 RULE = Rule(
