@@ -9,13 +9,15 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
 from papertrain.core.discover import discover
 from papertrain.report import figures
 from papertrain.report.figures import bars, cd, confusion, curves, dots, heatmap, seeds
-from papertrain.report.figures._figure import OKABE_ITO, Drawing, Files, draw, to_csv
+from papertrain.report.figures._figure import OKABE_ITO, Drawing, Files, draw, script, to_csv
 
 KNOWN = discover(figures, "FIGURE")
 ODD = "100 % a_b & $c {d} \\e #f [g]"
@@ -102,6 +104,19 @@ def test_no_name_becomes_code_or_changes_in_the_script() -> None:
     )
     files = draw(KNOWN["cd"], d)
     assert "'true'" in files.texts["figures/cd.py"] and files.binaries["figures/cd.pdf"].startswith(b"%PDF")
+
+
+def test_a_long_noisy_curve_has_a_running_mean_that_is_named_and_hides_no_spike() -> None:
+    rows = [("ours", s, "train_loss", step, 9.0 if step == 70 else 1.0 + step % 2 / 10, "runs/x") for s in (1, 2, 3) for step in range(200)]  # fmt: skip
+    d = Drawing(name="c", title="C", header=curves.HEADER, width=5.0, height=2.2, options={"log": {}}, rows=tuple(rows))
+    space: dict[str, Any] = {"__name__": "figure", "__file__": "c.py"}
+    exec(script(curves.FIGURE, d), space)
+    (axes,) = space["draw"](list(csv.DictReader(io.StringIO(to_csv(d))))).axes
+    *raw, mean = ([float(y) for y in line.get_ydata()] for line in axes.lines)
+    space["plt"].close("all")
+    assert len(raw) == 3 and all(max(y) == 9.0 for y in raw)
+    assert mean[:5] == pytest.approx([np.mean(raw[0][: 6 + i]) for i in range(5)])
+    assert mean[70] == pytest.approx(np.mean(raw[0][65:76])) and axes.get_xlabel() == "step (mean over 11)"
 
 
 def test_a_cut_axis_is_said_and_bars_start_at_zero(drawn: dict[str, Files]) -> None:

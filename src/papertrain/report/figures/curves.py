@@ -1,4 +1,4 @@
-"""Learning curves: one thin line per run, the mean over seeds on top where their steps agree."""
+"""Learning curves: one thin line per run, the mean over seeds on top where their steps agree, a running mean where they are many."""
 
 from __future__ import annotations
 
@@ -6,26 +6,34 @@ from papertrain.report.escape import UNICODE_MACRO, tex
 from papertrain.report.figures._figure import Drawing, Figure, colour, coordinate, tikz_head
 
 SCRIPT = '''
+def running_mean(values, reach):
+    """Centred; the raw values stay behind the line, so that no spike is hidden."""
+    return [sum(part) / len(part) for part in (values[max(0, i - reach):i + reach + 1] for i in range(len(values)))]
+
+
 def draw(rows):
     """A panel per signal; a colour per method, a thin line per seed, the mean over seeds thick."""
     signals, methods = list(dict.fromkeys(r["signal"] for r in rows)), list(dict.fromkeys(r["method"] for r in rows))
     figure, panels = plt.subplots(1, len(signals), figsize=(WIDTH, HEIGHT), squeeze=False)
     for axes, signal in zip(panels[0], signals):
+        reach = 0
         for k, method in enumerate(methods):
             runs = {}
             for r in rows:
                 if r["signal"] == signal and r["method"] == method:
-                    runs.setdefault(r["seed"], []).append((float(r["step"]), float(r["value"])))
-            for seed, points in runs.items():
-                points.sort()
-                axes.plot(*zip(*points), color=COLOURS[k % 8], linestyle=DASHES[k % 8], linewidth=0.6 if len(runs) > 1 else 1.2, alpha=0.55 if len(runs) > 1 else 1,
-                          label=plain(method) if len(runs) == 1 else None)
-            if len(runs) > 1:
-                shared = sorted(set.intersection(*({s for s, _ in p} for p in runs.values())))
-                if shared:
-                    mean = [sum(dict(p)[s] for p in runs.values()) / len(runs) for s in shared]
-                    axes.plot(shared, mean, color=COLOURS[k % 8], linestyle=DASHES[k % 8], linewidth=1.6, label=f"{plain(method)} (mean of {len(runs)})")
-        axes.set_xlabel("step")
+                    runs.setdefault(r["seed"], {})[float(r["step"])] = float(r["value"])
+            shared = sorted(set.intersection(*map(set, runs.values()))) if runs else []
+            mean = [sum(p[s] for p in runs.values()) / len(runs) for s in shared]
+            near = len(mean) // 40 if len(mean) >= 80 else 0
+            thin = len(runs) > 1 or near > 0
+            for points in runs.values():
+                axes.plot(*zip(*sorted(points.items())), color=COLOURS[k % 8], linestyle=DASHES[k % 8], linewidth=0.5 if thin else 1.2, alpha=0.35 if thin else 1,
+                          label=plain(method) if not thin else None)
+            if thin and shared:
+                reach = max(reach, near)
+                label = f"{plain(method)} (mean of {len(runs)})" if len(runs) > 1 else plain(method)
+                axes.plot(shared, running_mean(mean, near), color=COLOURS[k % 8], linestyle=DASHES[k % 8], linewidth=1.6, label=label)
+        axes.set_xlabel(f"step (mean over {2 * reach + 1})" if reach else "step")
         axes.set_ylabel(signal.replace("_", " "))
         if OPTIONS["log"].get(signal):
             axes.set_yscale("log")
