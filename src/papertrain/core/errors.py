@@ -7,6 +7,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from papertrain.core.sentences import translated
+from papertrain.core.texts import say
+
 
 class PapertrainError(Exception):
     """The user's input is wrong or missing (exit 2): one line that says what, where, what was expected, the nearest name.
@@ -42,10 +45,10 @@ class PapertrainError(Exception):
         where = None if self.file is None else {"file": self.file, "line": self.line}
         return {
             "code": self.code,
-            "says": self.says,
+            "says": translated(self.says),
             "where": where,
             "nearest": self.nearest,
-            "ask": self.ask,
+            "ask": [translated(a) for a in self.ask],
             "command": self.command,
         }
 
@@ -54,8 +57,8 @@ class PapertrainError(Exception):
         place = "" if self.file is None else f"{self.file}:{self.line}: " if self.line else f"{self.file}: "
         if self.file is not None and self.says.startswith(self.file):
             place = ""
-        hint = f"; did you mean {self.nearest}?" if self.nearest else ""
-        return " ".join(f"{place}{self.says}{hint}".split())
+        hint = say("; did you mean {name}?", name=self.nearest) if self.nearest else ""
+        return " ".join(f"{place}{translated(self.says)}{hint}".split())
 
 
 class Refused(PapertrainError):

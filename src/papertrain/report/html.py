@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from papertrain.core.report import Report
+from papertrain.core.sentences import translated
 from papertrain.core.texts import language, say
 
 Section = tuple[str, str]
@@ -79,7 +80,7 @@ def scroll(inner: str) -> str:
 
 def tag(text: str, cls: str) -> str:
     """A word with the colour of its level; the word itself says it too."""
-    return f'<span class="tag {escape(cls)}">{escape(text)}</span>'
+    return f'<span class="tag {escape(cls)}">{escape(translated(text))}</span>'
 
 
 def picture(image: bytes | str, caption: str) -> str:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from html import escape
 from typing import Any
 
 from papertrain.core.texts import say
 from papertrain.report.html import table, tag
+
+LONG, HEAD = 40, 24
+"""From how many lines on a text is cut, and how many are shown then."""
 
 
 def signals_table(signals: Sequence[Mapping[str, Any]], *, live: bool = False) -> str:
@@ -101,4 +104,16 @@ def diff(text: str) -> str:
         kind = "file" if line.startswith(("+++", "---")) else "add" if line.startswith("+") else "del" if line.startswith("-") else "hunk" if line.startswith("@@") else ""  # fmt: skip
         return f'<span class="{kind}">{escape(line) or " "}</span>' if kind else f"<span>{escape(line) or ' '}</span>"
 
-    return f'<pre class="diff" tabindex="0" role="group" aria-label="{escape(say("patch"))}">{"".join(map(one, text.splitlines()))}</pre>'
+    def block(lines: Sequence[str]) -> str:
+        label = escape(say("patch"))
+        return f'<pre class="diff" tabindex="0" role="group" aria-label="{label}">{"".join(map(one, lines))}</pre>'
+
+    return cut(text.splitlines(), block)
+
+
+def cut(lines: Sequence[str], block: Callable[[Sequence[str]], str]) -> str:
+    """The start of a long text, and the rest folded away: it is there on a screen, and no ten pages on paper."""
+    if len(lines) <= LONG:
+        return block(lines)
+    rest = escape(say("{n} more lines", n=len(lines) - HEAD))
+    return f'{block(lines[:HEAD])}<details class="fold"><summary>{rest}</summary>{block(lines[HEAD:])}</details>'

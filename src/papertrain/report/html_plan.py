@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from html import escape
 from typing import Any
 
+from papertrain.core.sentences import translated
 from papertrain.core.texts import say
 from papertrain.core.training import TrainingPlan
 from papertrain.core.units import show_bytes, show_number, show_seconds
@@ -23,7 +24,7 @@ def plan_section(plan: TrainingPlan, *, state: tuple[str, str] | None = None) ->
         f"{tag(words.verdict(plan.fits), plan.fits)}{' ' + tag(*state) if state else ''}</p>"
         f"<p>{escape(words.result_line(plan))}</p>"
     )
-    warned = "".join(f'<p class="warning">{escape(w)}</p>' for w in plan.warnings)
+    warned = "".join(f'<p class="warning">{escape(w)}</p>' for w in map(translated, plan.warnings))
     first = [d for name in words.FIRST if (d := plan.decision(name)) is not None and d.value is not None]
     rest = [d for d in plan.decisions() if d not in first]
     more = f"<details><summary>{escape(say('{n} more parameters', n=len(rest)))}</summary>{decisions(rest)}</details>"
@@ -53,10 +54,10 @@ def reason(d: Decision[Any]) -> str:
     """Why, from where, resting on what, contested by whom."""
     rests = f" · {say('rests on')} {', '.join(d.rests_on)}" if d.rests_on else ""
     contests = "".join(
-        f'<p class="contest"><strong>{escape(say("contested"))}</strong>: {escape(c.says)} <span class="soft">({escape(c.ref)})</span></p>'
+        f'<p class="contest"><strong>{escape(say("contested"))}</strong>: {escape(translated(c.says))} <span class="soft">({escape(c.ref)})</span></p>'
         for c in d.contested_by
     )
-    return f'{escape(d.why)}<br><small class="soft">{escape(d.source.kind)}: {escape(d.source.ref)}{escape(rests)}</small>{contests}'
+    return f'{escape(translated(d.why))}<br><small class="soft">{escape(d.source.kind)}: {escape(d.source.ref)}{escape(rests)}</small>{contests}'
 
 
 def memory_bar(plan: TrainingPlan) -> str:
@@ -74,13 +75,13 @@ def memory_bar(plan: TrainingPlan) -> str:
     x, boxes = 0.0, ""
     for i, (name, size) in enumerate(parts):
         w = WIDTH * size / whole
-        boxes += f'<rect x="{x:.1f}" y="16" width="{w:.1f}" height="26" class="f{i % 8}"><title>{escape(name)} {show_bytes(size)}</title></rect>'
+        boxes += f'<rect x="{x:.1f}" y="16" width="{w:.1f}" height="26" class="f{i % 8}"><title>{escape(translated(name))} {show_bytes(size)}</title></rect>'
         x += w
     said = say("{value} expected, {low} to {high} at 90 %", value=show_bytes(device.value), low=show_bytes(device.low), high=show_bytes(device.high))  # fmt: skip
     if capacity:
         said += say(", of {room} on the card", room=show_bytes(capacity)) if plan.compute.gpu.id != "cpu" else say(", of {room} on this machine", room=show_bytes(capacity))  # fmt: skip
-    drawn = boxes + _range(device, whole) + _limit(capacity, whole)
-    key = "".join(f"<li>{swatch(i)}{escape(n)} {show_bytes(s)}</li>" for i, (n, s) in enumerate(parts))
+    drawn = _room(capacity, whole) + boxes + _range(device, whole) + _limit(capacity, whole)
+    key = "".join(f"<li>{swatch(i)}{escape(translated(n))} {show_bytes(s)}</li>" for i, (n, s) in enumerate(parts))
     return (
         f'<figure class="memory"><svg viewBox="0 0 {WIDTH} 60" preserveAspectRatio="none" role="img" aria-label="{escape(said)}">{drawn}</svg>'
         f'<figcaption>{escape(said)}</figcaption><ul class="key">{key}</ul>{_beside(plan)}</figure>'
@@ -92,6 +93,11 @@ def _range(e: Estimate, whole: float) -> str:
         return ""
     a, b = WIDTH * e.low / whole, WIDTH * e.high / whole
     return f'<path d="M{a:.1f} 46v8m0-4H{b:.1f}m0-4v8" stroke="currentColor" stroke-width="2" fill="none" vector-effect="non-scaling-stroke"/>'
+
+
+def _room(capacity: int | None, whole: float) -> str:
+    """The whole card behind what is used of it."""
+    return f'<rect x="0" y="16" width="{WIDTH * capacity / whole:.1f}" height="26" class="room"/>' if capacity else ""
 
 
 def _limit(capacity: int | None, whole: float) -> str:
@@ -108,14 +114,14 @@ def _beside(plan: TrainingPlan) -> str:
     if time is not None:
         rows += [(say("one step"), span(time.step_seconds, show_seconds)), (say("in all"), span(time.total_seconds, show_seconds))]  # fmt: skip
     basis = "; ".join(memory.basis) or say("none like yours: launch --smoke measures yours")
-    rows.append((say("nearest measured"), basis))
+    rows.append((say("nearest measured"), translated(basis)))
     return table((say("besides"), say("estimate")), rows)
 
 
 def span(e: Estimate, show: Callable[[float | None], str]) -> str:
     """`12 GiB (11 to 14)`, or why it is not known."""
     if e.value is None:
-        return say("unknown: {why}", why=e.unknown or e.ask or "-")
+        return say("unknown: {why}", why=translated(e.unknown or e.ask or "-"))
     return show(e.value) + ("" if e.low is None or e.high is None else f" ({show(e.low)} – {show(e.high)})")
 
 
@@ -125,7 +131,7 @@ def alternatives(plan: TrainingPlan) -> str:
         return ""
     rows = [
         (
-            a.what, (a.fits, a.fits), (a.effect, "warning" if a.effect == "experiment" else "ok"),
+            a.what, (translated(a.fits), a.fits), (translated(a.effect), "warning" if a.effect == "experiment" else "ok"),
             "–" if a.device_bytes is None else show_bytes(a.device_bytes), "–" if a.step_seconds is None else show_seconds(a.step_seconds),
         )
         for a in plan.alternatives

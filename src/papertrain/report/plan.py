@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from papertrain.core.sentences import translated
 from papertrain.core.texts import say
 from papertrain.core.training import Alternative, Memory, TrainingPlan
 from papertrain.core.units import show_bytes, show_count, show_number, show_seconds, show_size
 from papertrain.core.values import Decision, Estimate, Value
+from papertrain.core.wide import folded, padded
+from papertrain.core.wide import width as columns
 
 FIRST = (
     "method", "precision", "micro_batch_size", "gradient_accumulation_steps", "global_batch_size", "learning_rate", "warmup_steps", "epochs",
@@ -109,13 +112,14 @@ def table(p: TrainingPlan, decisions: Sequence[Decision[Any]], differences: Sequ
         name, value = d.name, show_number(d.value)
         if d.name == "lora_rank" and p.lora_alpha is not None:
             name, value = "lora_rank / alpha", f"{value} / {show_number(p.lora_alpha.value)}"
-        why = d.why
+        why = translated(d.why)
         if d.name in theirs:
             why += f"   {theirs[d.name].rules}: {show_number(theirs[d.name].theirs)}"
         rows.append((name, value, why))
     first = max([*(len(r[0]) for r in rows), 9])
     second = min(max([*(len(r[1]) for r in rows), 5]), 24)
-    lines = [f"  {'parameter':<{first}}  {'value':<{second}}  why"]
+    heads = [say("parameter"), say("value"), say("why")]
+    lines = [f"  {padded(heads[0], first)}  {padded(heads[1], second)}  {heads[2]}"]
     for name, value, why in rows:
         lead = f"  {name:<{first}}  {value:<{second}}  "
         lines.extend(wrapped(lead, why))
@@ -123,17 +127,20 @@ def table(p: TrainingPlan, decisions: Sequence[Decision[Any]], differences: Sequ
 
 
 def wrapped(lead: str, text: str, width: int = WIDE) -> list[str]:
-    import textwrap
+    indent = columns(lead)
+    parts = folded(text, max(30, width - indent))
+    return [lead + parts[0], *(" " * indent + part for part in parts[1:])]
 
-    room = max(30, width - len(lead))
-    parts = textwrap.wrap(text, room, break_on_hyphens=False, break_long_words=False) or [""]
-    return [lead + parts[0], *(" " * len(lead) + part for part in parts[1:])]
+
+def label(text: str) -> str:
+    """What a line of the answer is about, in a column of its own."""
+    return f"  {padded(text, 16)}  "
 
 
 def memory_line(m: Memory) -> str:
     """One line: `weights 14.2 ▇▇▇▇▇▇▇  activations 2.9 ▇ …`; the parts that are shown add up to the total that is shown."""
     parts = sorted(parts_of(m).items(), key=lambda kv: -kv[1])
-    return "  ".join(f"{k} {gigabytes(v)} {bar(v)}" for k, v in parts)
+    return "  ".join(f"{translated(k)} {gigabytes(v)} {bar(v)}" for k, v in parts)
 
 
 RESERVE = "allocator reserve"
@@ -164,7 +171,7 @@ def cards_line(p: TrainingPlan) -> str:
         text = say("{n} nodes of {cards}", n=c.nodes, cards=text)
     if c.host_memory_bytes is not None:
         text += say(", {ram} of host memory each", ram=show_size(c.host_memory_bytes))
-    return text + (f"; {c.said}" if c.said else "")
+    return text + (f"; {translated(c.said)}" if c.said else "")
 
 
 def data_line(p: TrainingPlan) -> str:

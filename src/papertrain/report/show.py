@@ -11,6 +11,9 @@ import msgspec
 from papertrain.core.errors import PapertrainError
 from papertrain.core.redact import redact, redact_json
 from papertrain.core.report import SCHEMA, Report
+from papertrain.core.sentences import translated
+from papertrain.core.texts import say
+from papertrain.core.wide import padded
 
 LABELS = {
     "en": (("📊", "Result"), ("💡", "Explanation"), ("🎯", "Action")),
@@ -44,7 +47,7 @@ def show_error(error: PapertrainError, verb: str, as_json: bool) -> None:
             "verb": verb,
             "mode": "quick",
             "result": error.one_line(),
-            "explanation": "; ".join(error.ask),
+            "explanation": "; ".join(map(translated, error.ask)),
             "action": error.command,
             "warnings": [],
             "unavailable": [],
@@ -53,9 +56,9 @@ def show_error(error: PapertrainError, verb: str, as_json: bool) -> None:
         _print_json(document)
         return
     line = f"papertrain {verb}: {error.one_line()}" if verb != "papertrain" else f"papertrain: {error.one_line()}"
-    tail = "; ".join(error.ask)
+    tail = "; ".join(map(translated, error.ask))
     line += f" ({tail})" if tail else ""
-    line += f"; try: {error.command}" if error.command else ""
+    line += say("; try: {command}", command=error.command) if error.command else ""
     sys.stderr.write(redact(" ".join(line.split()), terminal=sys.stderr.isatty()) + "\n")
 
 
@@ -78,7 +81,7 @@ def text_of(report: Report, *, verbose: bool = False, brief: bool = False) -> st
     def part(which: int, content: str) -> str:
         sign, word = labels[which]
         head = f"{sign} {word}" if _can_show(sign) else word
-        lead = bold(f"{head:<{width - 1}}") + " "
+        lead = bold(padded(head, width - (1 if head == word else 0))) + " "
         first, *rest = content.splitlines() or [""]
         return "\n".join([lead + first, *(" " * width + line for line in rest)])
 

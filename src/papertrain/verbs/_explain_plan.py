@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from papertrain.core.commands import quoted
+from papertrain.core.sentences import translated
 from papertrain.core.texts import say
 from papertrain.core.training import TrainingPlan
 from papertrain.core.units import show_bytes, show_count, show_number, show_seconds
@@ -58,7 +59,7 @@ def prediction(id: str, where: Path | None, method: str | None) -> Answer | None
     lines = [line for name, text in rows for line in wrapped(f"  {name:<26} ", text)]
     return Answer(
         id=id, kind="prediction", result=words.result_line(p), body="\n".join(["", *lines]) + "\n",
-        explanation=p.micro_batch_size.why if id != "time" else (p.duration.basis if p.duration is not None and p.duration.basis else say("counted from work, traffic, launches and links")),
+        explanation=translated(p.micro_batch_size.why) if id != "time" else (p.duration.basis if p.duration is not None and p.duration.basis else say("counted from work, traffic, launches and links")),
         data={"fits": p.fits, "memory": plain(p.memory), "time": plain(p.duration)},
     )  # fmt: skip
 
@@ -84,15 +85,15 @@ def predicted(e: Estimate, show: Callable[[float | None], str]) -> str:
 
 def in_plan(p: TrainingPlan, d: Decision[Any], where: Path | None) -> Answer:
     """The chain from the inputs to the value, each link with this plan's own numbers."""
-    lines = wrapped(f"  {d.name} = {show_number(d.value)}{unit(d)}   ", d.why)
+    lines = wrapped(f"  {d.name} = {show_number(d.value)}{unit(d)}   ", translated(d.why))
     lines += [line for lead, text in chain(p, d, 1, {d.name}) for line in wrapped(lead, text)]
-    doubts = [line for c in d.contested_by for line in wrapped(f"  {say('against')}    ", f"{c.says} ({c.ref})")]
+    doubts = [line for c in d.contested_by for line in wrapped(f"  {say('against')}    ", f"{translated(c.says)} ({c.ref})")]
     source = f"{d.source.kind}: {d.source.ref}" + (
         f" ({say('read on')} {d.source.read_on})" if d.source.read_on else ""
     )
     published = nearby(p) if d.name == "learning_rate" else []
     return Answer(
-        id=d.name, kind="decision", result=f"{d.name} = {show_number(d.value)}{unit(d)}", explanation=d.why,
+        id=d.name, kind="decision", result=f"{d.name} = {show_number(d.value)}{unit(d)}", explanation=translated(d.why),
         body="\n".join(["", *lines, "", *wrapped(f"  {say('source')}     ", source), *doubts, *published]) + "\n",
         action=f"papertrain plan {quoted(where)} --set {quoted(f'{d.name}={_written(d.value)}')}" if where is not None and where.is_dir() else None,
         data={"decision": plain(d), "chain": links(p, d), "published": published},
@@ -114,7 +115,7 @@ def chain(p: TrainingPlan, d: Decision[Any], depth: int, seen: set[str]) -> Iter
         if other is None:
             yield f"{lead}{name}: ", input_words(p, name)
         else:
-            yield f"{lead}{name} = {show_number(other.value)}{unit(other)}   ", other.why
+            yield f"{lead}{name} = {show_number(other.value)}{unit(other)}   ", translated(other.why)
             yield from chain(p, other, depth + 1, seen)
 
 

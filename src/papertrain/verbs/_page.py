@@ -197,14 +197,14 @@ def thinned(xs: Sequence[float], ys: Sequence[float], columns: int = COLUMNS) ->
 
 
 def log_files(path: Path) -> list[Path]:
-    """The text files of a run's folder that a person would read, the largest names first seen: logs before the rest."""
+    """The text files of a run's folder that a person would read, by name; empty ones are left out."""
     if not path.is_dir():
         return []
     ends = (".log", ".out", ".err", ".jsonl", ".txt", ".csv")
     return sorted(
         p
         for p in path.iterdir()
-        if p.is_file() and not p.is_symlink() and (p.suffix in ends or p.name == "record.json")
+        if p.is_file() and not p.is_symlink() and (p.suffix in ends or p.name == "record.json") and p.stat().st_size
     )
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from papertrain.core.report import Report
+from papertrain.core.sentences import translated
 from papertrain.core.texts import say
 from papertrain.core.training import TrainingPlan
 from papertrain.core.units import show_number
@@ -37,17 +38,18 @@ def report_of(
     body.append("")
     if p.memory is not None and p.memory.device_bytes.value is not None:
         body += words.wrapped(
-            "  memory per card   " if p.compute.gpu.id != "cpu" else "  memory            ", words.memory_line(p.memory)
+            words.label(say("memory per card") if p.compute.gpu.id != "cpu" else say("memory")),
+            words.memory_line(p.memory),
         )
         body += words.wrapped(
-            "  nearest measured  ",
-            "; ".join(p.memory.basis[:2]) or say("none like yours: launch --smoke measures yours"),
+            words.label(say("nearest measured")),
+            "; ".join(map(translated, p.memory.basis[:2])) or say("none like yours: launch --smoke measures yours"),
         )
     if p.compute.said:
-        body += words.wrapped("  cards             ", words.cards_line(p))
-    body += words.wrapped("  data              ", words.data_line(p))
-    body += [line for n in notes for line in words.wrapped("  calibrated        ", n)]
-    body += words.wrapped("  sweep             ", "; ".join(swept)) if swept else []
+        body += words.wrapped(words.label(say("cards")), words.cards_line(p))
+    body += words.wrapped(words.label(say("data")), words.data_line(p))
+    body += [line for n in notes for line in words.wrapped(words.label(say("calibrated")), n)]
+    body += words.wrapped(words.label(say("sweep")), "; ".join(swept)) if swept else []
     lead = say("to make it fit") if p.fits in ("no", "tight") else say("other ways")
     room = p.memory.capacity_bytes if p.memory is not None else None
     ways = [
@@ -58,15 +60,17 @@ def report_of(
     ways.sort(key=lambda a: a.fits == "unknown")  # what fits first, then what hangs on the host's memory
     if not ways and p.fits in ("no", "tight"):
         body += words.wrapped(
-            f"  {lead:<16}  ",
+            words.label(lead),
             say("no change of the layout does on these cards: larger ones, more of them, or a smaller model"),
         )
     for i, a in enumerate(ways[:4]):
-        body += words.wrapped(f"  {lead if i == 0 else '':<16}  ", words.alternative_words(a, seconds))
+        body += words.wrapped(words.label(lead if i == 0 else ""), words.alternative_words(a, seconds))
     rest = [d for d in p.decisions() if d not in decisions and d.name != "lora_alpha"]
     details = ["", *words.table(p, rest, diffs), ""]
     details += [
-        line for d in diffs for line in words.wrapped(f"  {d.rules} on {d.name}  ", f"{show_number(d.theirs)}: {d.why}")
+        line
+        for d in diffs
+        for line in words.wrapped(f"  {d.rules} on {d.name}  ", f"{show_number(d.theirs)}: {translated(d.why)}")
     ]
     details += [f"  {say('measured')}  {line}" for line in (p.memory.basis[1:] if p.memory is not None else ())]
     details += [f"  {d.name}: {d.source.kind}: {d.source.ref}" for d in p.decisions()]
@@ -84,7 +88,7 @@ def report_of(
         + (say("; provisional, since nothing is written or confirmed") if mode == "exploratory" else ""),
         action=action(p, place, command, written, mode),
         warnings=(
-            *p.warnings,
+            *map(translated, p.warnings),
             *missing,
             *(
                 (say("exploratory mode: nothing was written to {place}", place=place),)
@@ -113,7 +117,7 @@ def explanation(p: TrainingPlan, diffs: list[Difference]) -> str:
         if p.zero_stage.value or p.compute.gpus > 1
         else p.gradient_checkpointing
     )
-    text = lead.why
+    text = translated(lead.why)
     now = p.duration.step_seconds.value if p.duration is not None else None
     quick = next(
         (

@@ -17,7 +17,7 @@ from papertrain.core.texts import say
 from papertrain.core.workspace import Workspace
 from papertrain.report.html import Section, picture, table, tag
 from papertrain.report.html_curves import Mark, Series, curve
-from papertrain.report.html_findings import diagnosis_card, diff, signals_table
+from papertrain.report.html_findings import cut, diagnosis_card, diff, signals_table
 
 PICTURE_LIMIT = 4 * 2**20
 EARLIER = 12
@@ -149,9 +149,7 @@ def debug_part(path: Path) -> str:
         except (PapertrainError, ValueError, KeyError, TypeError, AttributeError):
             continue
     for note in _numbered(path / "debug", "*.md"):
-        parts.append(
-            f"<details open><summary>{escape(say('Debug note {n}', n=note.stem))}</summary>{_file(note)}</details>"
-        )
+        parts.append(f"<details><summary>{escape(say('Debug note {n}', n=note.stem))}</summary>{_file(note)}</details>")
     for patch in _numbered(path / "debug", "*.patch"):
         parts.append(f"<h4>{escape(say('Patch {n}', n=patch.stem))}</h4>{_file(patch, diff)}")
     return "".join(parts)
@@ -163,7 +161,11 @@ def _numbered(folder: Path, pattern: str) -> list[Path]:
     return sorted(folder.glob(pattern), key=lambda p: (len(p.stem), p.stem))[:20]
 
 
-def _file(path: Path, show: Callable[[str], str] = lambda t: f'<pre tabindex="0">{escape(t)}</pre>') -> str:
+def _text(text: str) -> str:
+    return cut(text.splitlines(), lambda lines: f'<pre tabindex="0">{escape(chr(10).join(lines))}</pre>')
+
+
+def _file(path: Path, show: Callable[[str], str] = _text) -> str:
     try:
         return show(read_text(path, limit=2**20))
     except PapertrainError as error:

@@ -84,11 +84,11 @@ def run_page(chosen: str, runs: Sequence[str], settings: dict[str, Any]) -> str:
     )
     overlay = f"<fieldset><legend>{escape(say('lay over'))}</legend>{over}</fieldset>" if over else ""
     data = escape(json.dumps(settings), quote=True)
-    ask = f'<p><button type="button" id="why">{escape(say("Diagnose this run"))}</button></p><div id="diagnosis" class="answers" aria-live="polite"></div>'
+    ask = f'<p class="do"><button type="button" id="why">{escape(say("Diagnose this run"))}</button></p><div id="diagnosis" class="answers" aria-live="polite"></div>'
     return (
-        f'<form class="controls row" id="choose" method="get"><p><label for="run">{escape(say("run"))}</label><select id="run" name="run">{options}</select> <button>{escape(say("show"))}</button></p>'
+        f'<form class="controls row" id="choose" method="get"><p><label for="run">{escape(say("run"))}</label><select id="run" name="run">{options}</select><noscript> <button>{escape(say("show"))}</button></noscript></p>'
         f'<p><label for="smooth">{escape(say("smoothing"))} <output id="o-smooth">0</output></label><input type="range" id="smooth" min="0" max="99" value="0"> <small class="soft">{escape(say("the raw line stays behind it, so no spike is hidden"))}</small></p>{overlay}</form>'
-        f'<div id="live" data-settings="{data}"><p id="state" role="status">{tag(say("reading"), "unknown")}</p><div id="curves" class="curves"></div></div>{ask}{words()}'
+        f'<div id="live" data-settings="{data}"><p id="state" role="status">{tag(say("reading"), "unknown")}</p>{ask}<div id="curves" class="curves"></div></div>{words()}'
         f'<noscript><p class="warning">{escape(say("Live curves need the script of this page; the report shows the same curves without."))}</p></noscript>'
     )
 
@@ -100,6 +100,7 @@ def words() -> str:
         "apply": say("Apply this"),
         "readonly": say("this page only reads: start it with --write to apply it here, or use the command"),
         "reading": say("reading …"),
+        "nolog": say("no log with anything in it yet"),
         "step": say("step"),
         "warning": say("warning"),
         "critical": say("critical"),

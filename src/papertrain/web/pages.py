@@ -6,6 +6,7 @@ import contextlib
 import json
 from collections.abc import Callable, Sequence
 from html import escape
+from itertools import groupby
 from pathlib import Path
 from urllib.parse import quote
 
@@ -200,20 +201,30 @@ def results(site: Site, number: int) -> str:
     space = site.space(number)
     made = parts.results_made(space)
     found = [(say("Table"), later(number, "results") if made is None else made or part(space, "results", ""))]
-    found += [(say("Figures"), figures)] if (figures := parts.figures_part(space, picture_of(number))) else []
     found.append((say("Downloads"), _downloads(space, number)))
+    found += [(say("Figures"), figures)] if (figures := parts.figures_part(space, picture_of(number))) else []
     found += [(say("Evidence"), evidence)] if (evidence := parts.evidence_part(space)) else []
     return shell(site, say("Results"), found, number=number, here="results", script="later.js")
 
 
+KINDS = {".tikz.tex": "TikZ", ".tex": "LaTeX", ".csv": "CSV", ".md": "Markdown", ".pdf": "PDF", ".png": "PNG", ".py": "Python"}  # fmt: skip
+
+
 def _downloads(space: Workspace, number: int) -> str:
+    """A row per table and figure, with every form it is there in."""
     rows = []
     for folder in DOWNLOADS:
-        for file in files_in(space, folder):
-            link = f'<a href="/w/{number}/file/{folder}/{escape(file.name)}" download>{folder}/{escape(file.name)}</a>'
-            rows.append((link.encode(), f"{file.stat().st_size / 1e3:,.1f} kB"))
+        for stem, group in groupby(files_in(space, folder), key=lambda p: p.name.partition(".")[0]):
+            links = " · ".join(_download_link(number, folder, file) for file in group)
+            rows.append((f"{folder}/{stem}", links.encode()))
     told = nothing_yet(say("nothing written yet"), line("papertrain", "compare", space.root, "-o", space.root))
-    return table((say("file"), say("size")), rows, numeric=(1,)) if rows else told
+    return table((say("file"), say("as")), rows) if rows else told
+
+
+def _download_link(number: int, folder: str, file: Path) -> str:
+    kind = KINDS[next(end for end in KINDS if file.name.endswith(end))]
+    about = escape(f"{folder}/{file.name}, {file.stat().st_size / 1e3:,.1f} kB")
+    return f'<a href="/w/{number}/file/{folder}/{escape(quote(file.name))}" download title="{about}" aria-label="{about}">{kind}</a>'
 
 
 def files_in(space: Workspace, folder: str) -> list[Path]:

@@ -19,7 +19,7 @@ document.addEventListener("click", async event => {
   const fix = button.closest(".fix"), said = fix.querySelector("[role=status]"), place = fix.querySelector(".proposed");
   const words = by("words").dataset;
   if (button.matches(".copy")) {
-    await copy([...fix.querySelector(".diff").children].map(line => line.textContent).join("\n") + "\n");
+    await copy([...fix.querySelectorAll(":scope > .diff > span, :scope > details .diff > span")].map(line => line.textContent).join("\n") + "\n");
     said.textContent = words.copied;
   } else if (button.matches(".propose")) {
     const answer = await ask("/api/fix", {...source, id: button.dataset.fix});

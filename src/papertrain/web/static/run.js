@@ -22,6 +22,8 @@ function frames(answer) {
   for (const [other, content] of others)
     for (const [name, curve] of Object.entries(content.curves || {}))
       if (name === "train_loss" || name === "eval_loss") (found.get("loss") || []).push({label: `${other} ${name}`, ...curve});
+  for (const [name, curves] of found)  // one point is no curve; only the loss is waited for
+    if (name !== "loss" && curves.every(c => c.x.length < 2)) found.delete(name);
   return [...found].sort((a, b) => (FIRST.indexOf(a[0]) + 99) % 99 - (FIRST.indexOf(b[0]) + 99) % 99);
 }
 
@@ -150,6 +152,7 @@ async function look() {
 
 let first = null, held = false;
 function choose_logs(names) {
+  if (!names.length) by("log").textContent = words.nolog;
   const select = by("logfile");
   if ([...select.options].map(o => o.value).join() === names.join()) return;
   const kept = select.value;
@@ -196,6 +199,7 @@ function show_hits(answer, line) {
 by("signals").addEventListener("click", async event => {
   if (!event.target.matches("button.place")) return;
   const [, file, line] = event.target.textContent.match(/^(.*):(\d+)$/);
+  if ([...by("logfile").options].every(o => o.value !== file)) by("logfile").append(new Option(file, file));
   by("logfile").value = file;
   first = null;
   held = true;  // a tail that is on its way must not cover it

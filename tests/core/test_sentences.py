@@ -1,0 +1,152 @@
+"""A made sentence is found by its template; nothing is lost on the way; and what has no Chinese yet is counted."""
+
+from __future__ import annotations
+
+import ast
+import re
+import string
+import time
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from papertrain import verbs
+from papertrain.core.errors import PapertrainError
+from papertrain.core.sentences import translated
+from papertrain.core.texts import CATALOGUES, language
+from papertrain.core.wide import folded, width
+
+ROOT = Path(__file__).resolve().parents[2]
+SRC = ROOT / "src" / "papertrain"
+FILES = {f.stem: tomllib.loads(f.read_text("utf-8")) for f in CATALOGUES.glob("zh-*.toml")}
+ENTRIES = {k: v for tables in FILES.values() for table in tables.values() for k, v in table.items()}
+CHINESE = re.compile("[\u4e00-\u9fff]")
+SHARE_OF_ERRORS = 0.95
+SHARE_OF_REASONS = 0.97
+
+
+@pytest.fixture
+def zh() -> Iterator[None]:
+    token = language.set("zh")
+    yield
+    language.reset(token)
+
+
+def fields(text: str) -> list[str]:
+    return sorted(name for _, name, *_ in string.Formatter().parse(text) if name is not None)
+
+
+def templates(node: ast.expr) -> list[str]:
+    """The sentences that an expression may make, with their values numbered."""
+
+    def parts(n: ast.expr) -> list[list[str | None]]:
+        if isinstance(n, ast.Constant) and isinstance(n.value, str):
+            return [[n.value]]
+        if isinstance(n, ast.JoinedStr):
+            return [[str(v.value) if isinstance(v, ast.Constant) else None for v in n.values]]
+        if isinstance(n, ast.IfExp):
+            return parts(n.body) + parts(n.orelse)
+        if isinstance(n, ast.BinOp) and isinstance(n.op, ast.Add):
+            return [a + b for a in parts(n.left) for b in parts(n.right)]
+        return [[None]]
+
+    found = []
+    for one in parts(node):
+        text, n = "", 0
+        for piece in one:
+            text += f"{{{n}}}" if piece is None else piece.replace("{", "{{").replace("}", "}}")
+            n += piece is None
+        found.append(text)
+    return found
+
+
+def errors() -> set[str]:
+    """Every sentence of an error in the code."""
+    found = set()
+    for path in SRC.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            name = getattr(getattr(node, "func", None), "id", "")
+            if isinstance(node, ast.Call) and name in ("PapertrainError", "Refused") and node.args and not isinstance(node.args[0], ast.Call):  # fmt: skip
+                found |= {t for t in templates(node.args[0]) if re.search("[A-Za-z]{2}", re.sub(r"\{\d\}", "", t))}
+    return found
+
+
+def test_nearly_every_error_has_chinese() -> None:
+    said = errors()
+    missing = sorted(said - ENTRIES.keys())
+    share = 1 - len(missing) / len(said)
+    print(f"{share:.1%} of {len(said)} errors have Chinese; missing: {missing}")
+    assert len(said) > 300 and share >= SHARE_OF_ERRORS, missing
+
+
+@pytest.mark.parametrize("name", sorted(FILES))
+def test_a_template_keeps_its_values_and_is_chinese(name: str) -> None:
+    for table in FILES[name].values():
+        for english, chinese in table.items():
+            assert fields(english) == fields(chinese), english
+            assert CHINESE.search(chinese), english
+
+
+QUESTIONS = [
+    ("Qwen/Qwen2.5-7B-Instruct", "4x A100-80GB", "lora", True),
+    ("Qwen/Qwen2.5-7B-Instruct", "1x 4090", "qlora", True),
+    ("Qwen/Qwen2.5-7B-Instruct", "8x H100", "full", False),
+    ("Qwen/Qwen2.5-0.5B", "1x V100", "full", True),
+    ("meta-llama/Llama-2-13b-hf", "2x 4090", "lora", False),
+    ("Qwen/Qwen2.5-72B-Instruct", "8x A100-80GB", "full", True),
+    ("7B", "2x 3090", "full", True),
+    ("Qwen/Qwen2.5-1.5B", "2 nodes x 8 A100-80GB", "full", False),
+    ("Qwen/Qwen2.5-0.5B-Instruct", "cpu", "lora", True),
+]
+
+
+def test_nearly_every_reason_of_a_plan_has_chinese(zh: None) -> None:
+    data = ROOT / "examples" / "first-minutes" / "reviews.jsonl"
+    seen: dict[str, bool] = {}
+    for model, cards, method, with_data in QUESTIONS:
+        found = verbs.load("plan")(model, gpu=cards, method=method, data=data if with_data else None).data
+        for why in [d["why"] for d in found["decisions"]]:
+            told = translated(why)
+            seen[why] = bool(CHINESE.search(told)) and not re.search("[a-z]{3,} [a-z]{3,} [a-z]{2,}", told)
+            assert sorted(re.findall(r"\d[\d.,]*\d|\d", why)) == sorted(re.findall(r"\d[\d.,]*\d|\d", told)), (
+                why,
+                told,
+            )
+    missing = [w for w, there in seen.items() if not there]
+    share = 1 - len(missing) / len(seen)
+    print(f"{share:.1%} of {len(seen)} reasons have Chinese; missing: {missing}")
+    assert len(seen) > 60 and share >= SHARE_OF_REASONS, missing
+
+
+def test_english_stays_as_it_is() -> None:
+    assert translated("no such folder") == "no such folder"
+
+
+def test_an_error_keeps_its_values_its_place_and_its_code(zh: None) -> None:
+    error = PapertrainError("no plan for method 'a {b} c'", code="no-plan", file="work", line=3, nearest="ours")
+    assert error.one_line() == "work:3: 方法 'a {b} c' 没有计划；是否指 ours？"
+    assert error.error()["says"] == "方法 'a {b} c' 没有计划" and error.error()["code"] == "no-plan"
+    assert PapertrainError("the moon is made of cheese").one_line() == "the moon is made of cheese"
+
+
+def test_two_sentences_are_translated_one_by_one(zh: None) -> None:
+    assert translated("one device: nothing to share; not needed") == "只有一个设备：没有可分摊的；不需要"
+    assert translated("set by the user; the rule gives 3: 10 % of 135 steps") == "用户指定；规则给出 3：135 步的 10 %"
+
+
+@pytest.mark.parametrize("text", ["{0} {x} }{", "a" * 10**6, "; " * 1500, "{0}: {1} is not {2}" * 100, "", "   ", "\x00\x1b[2J"])  # fmt: skip
+def test_any_text_comes_back_quickly_and_unharmed(zh: None, text: str) -> None:
+    began = time.perf_counter()
+    assert isinstance(translated(text), str)
+    assert time.perf_counter() - began < 1
+
+
+@pytest.mark.parametrize("room", [10, 30, 80])
+def test_lines_of_chinese_keep_to_their_columns_and_lose_nothing(room: int) -> None:
+    text = "每卡 19.8 GiB（共 80.0 GiB）：模型在每张卡上都放得下，因此用普通数据并行；the rest is English, 一直到结尾。"
+    lines = folded(text, room)
+    assert "".join("".join(lines).split()) == "".join(text.split())
+    assert all(width(line) <= room + 4 for line in lines) and not any(line[0] in "，。；：）" for line in lines)
+    assert folded("plain English words", 12) == ["plain", "English", "words"]
