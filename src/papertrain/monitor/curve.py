@@ -8,6 +8,9 @@ from math import isfinite, isnan, nan
 from papertrain.core.findings import Signal
 from papertrain.monitor.table import NO_STEP, Column
 
+COUNTERS = frozenset(("gpu_utilization", "telemetry"))
+"""Samples of counters stand at a time, not at a step."""
+
 
 class Curve:
     """Values in order of step. `resumed` are the steps at which the run went on from an earlier step."""
@@ -61,7 +64,8 @@ class Curve:
     def at(self, i: int) -> Signal:
         """Point i as evidence."""
         epoch = self.epochs[i]
-        return Signal(name=self.raw, value=self.values[i], step=self.steps[i], file=self.file, line=self.lines[i],
+        step = None if self.ordinal and self.name in COUNTERS else self.steps[i]
+        return Signal(name=self.raw, value=self.values[i], step=step, file=self.file, line=self.lines[i],
                       epoch=None if isnan(epoch) else epoch)  # fmt: skip
 
     def odd(self) -> Iterator[int]:

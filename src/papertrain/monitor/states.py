@@ -45,7 +45,7 @@ def states(run: History, verdicts: Sequence[Verdict], seen: dict[str, str]) -> l
                 level=worst.level,
                 says=says,
                 since_step=worst.since_step,
-                seen=worst.seen,
+                seen=tuple(dict.fromkeys(x for v in as_bad[:2] for x in v.seen)),
                 rule=worst.rule,
                 cls=worst.cls,
             )

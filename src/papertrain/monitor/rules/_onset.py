@@ -61,6 +61,14 @@ def rise(values: Sequence[float], start: int = 0, base: float | None = None) -> 
     return quiet
 
 
+def kink(values: Sequence[float], base: float) -> int:
+    """The same where the base itself drifts: only the steep part of the climb counts."""
+    s = smooth(values)
+    way = s[-1] - base
+    half = last_below(s, base + 0.6 * way, 0)
+    return drawn(s, base, last_below(s[:half], base + 0.3 * way, 0), half, 0)
+
+
 def drawn(s: Sequence[float], base: float, low: int, half: int, start: int) -> int:
     """The chord from `low` to `half`, drawn back to the base."""
     last = len(s) - 1

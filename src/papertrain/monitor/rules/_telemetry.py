@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Sequence
 from math import isnan
+from time import localtime, strftime
 
 from papertrain.core.values import Value
 from papertrain.monitor.curve import Curve
 from papertrain.monitor.history import History
 from papertrain.monitor.stats import median
 
+ABSOLUTE = 1e9
+"""Seconds: a smaller time counts from the start of a process."""
 INDEX = re.compile(r"(?:gpu\.|/|_)(\d+)(?:\.\w+)?$")
 
 
@@ -59,6 +63,34 @@ def own_by_process(run: History) -> set[str]:
     return {m[1] for name in run.raw_names if (m := re.match(r"system/gpu\.process\.(\d+)\.", name))}
 
 
+def step_of(run: History, c: Curve, i: int) -> int | None:
+    """The run's step at sample i: its own, else that of the last row before the sample's time; None where the two cannot be
+    compared."""
+    if not c.ordinal:
+        return c.steps[i]
+    loss, time = run.raw_loss, c.times[i]
+    if loss is None or not len(loss) or not time > ABSOLUTE or not loss.times[0] > ABSOLUTE:
+        return None
+    return loss.steps[max(0, bisect_right(loss.times, time) - 1)]
+
+
+def clock(c: Curve, i: int) -> str:
+    """The sample's time for people; empty where it has none."""
+    return strftime("%Y-%m-%d %H:%M", localtime(c.times[i])) if c.times[i] > ABSOLUTE else ""
+
+
+def held(card: Card) -> Curve:
+    """The samples while the run held the card: after its end the memory is given back and the card rests."""
+    c, m = card.use, card.memory
+    if m is None or len(m) != len(c) or not len(c):
+        return c
+    usual = median(m.values)
+    end = len(c)
+    while end > 0 and m.values[end - 1] < 0.5 * usual:
+        end -= 1
+    return c.take(list(range(end)))
+
+
 def after_start(c: Curve) -> Curve:
     """Without the loading at the start: 20 minutes, at most a fifth of the samples."""
     n = len(c)
@@ -70,5 +102,10 @@ def after_start(c: Curve) -> Curve:
 
 def windows(values: Sequence[float], size: int = 40) -> list[list[float]]:
     """Stretches of about ten minutes at one sample in 15 s."""
-    size = min(size, max(4, len(values) // 4))
+    size = width(values, size)
     return [list(values[i : i + size]) for i in range(0, len(values) - size + 1, size)]
+
+
+def width(values: Sequence[float], size: int = 40) -> int:
+    """Samples of one window."""
+    return min(size, max(4, len(values) // 8 if len(values) >= 64 else len(values) // 4))

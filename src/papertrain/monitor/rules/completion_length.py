@@ -41,7 +41,7 @@ def check(run: History) -> Iterator[Verdict]:
     f = length.finite()
     start, now = median(f.values[:20]), median(f.values[-20:])
     if start > 20 and now < 0.15 * start and max(f.values[-20:]) < 0.4 * start:
-        first = _onset.rise([-v for v in f.values], 0, -start)
+        first = _onset.kink([-v for v in f.values], -start)
         says = say(
             "answers shrank from {start} to {now} tokens since step {step}",
             start=show(start),

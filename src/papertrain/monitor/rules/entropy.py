@@ -26,7 +26,7 @@ def check(run: History) -> Iterator[Verdict]:
     if start <= 0.02 or now >= 0.3 * start or max(late) > 0.6 * start:
         return
     strong = now < 0.01 or now < 0.05 * start
-    first = _onset.rise([-v for v in c.values], 0, -start)
+    first = _onset.kink([-v for v in c.values], -start)
     says = say(
         "entropy fell from {start} to {now} nat a token since step {step}",
         start=show(start),

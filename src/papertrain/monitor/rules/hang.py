@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from msgspec import structs
+
 from papertrain.core.findings import Rule
 from papertrain.core.texts import say
 from papertrain.monitor.history import History
-from papertrain.monitor.rules import _telemetry
+from papertrain.monitor.rules import _onset, _telemetry
 from papertrain.monitor.rules._say import PROPOSAL, verdict
 from papertrain.monitor.stats import mean, median
 from papertrain.monitor.verdict import Verdict
@@ -26,26 +28,27 @@ def check(run: History) -> Iterator[Verdict]:
     spinning = []
     for card in cards:
         assert card.power is not None
-        usual = median(card.power.values[: -2 * SAMPLES])
-        late = card.power.values[-SAMPLES:]
-        if (
-            min(card.use.values[-SAMPLES:]) >= 97
-            and usual > 0
-            and max(late) < 0.65 * usual
-            and max(late) - min(late) < 0.1 * usual
-        ):
+        power = card.power.values
+        # The hang may be most of the trace: what the card draws when it computes is what its busiest stretch drew.
+        usual = max(median(w) for w in _telemetry.windows(power, SAMPLES))
+        late = power[-SAMPLES:]
+        quiet = max(late) < 0.65 * usual and max(late) - min(late) < 0.1 * usual
+        if min(card.use.values[-SAMPLES:]) >= 97 and quiet:
             spinning.append((card, usual, mean(late)))
     if spinning and len(spinning) == len(cards):
         card, usual, now = spinning[0]
+        assert card.power is not None
+        since = _onset.trailing(card.power.values, [p < 0.65 * usual for p in card.power.values])
         says = say(
             "100 % utilisation at {now:.0f} W instead of {usual:.0f} W for {n} samples: a collective spins and no rank moves",
             now=now,
             usual=usual,
-            n=SAMPLES,
+            n=len(card.power) - since,
         )
-        yield verdict(
-            RULE.id, "gpu_utilization", "critical", says, card.use, [-SAMPLES, -1], cls="hang-out-of-sync-large-scale"
+        found = verdict(
+            RULE.id, "gpu_utilization", "critical", says, card.use, [since, -1], cls="hang-out-of-sync-large-scale"
         )
+        yield structs.replace(found, since_step=_telemetry.step_of(run, card.use, since))
 
 
 RULE = Rule(
