@@ -25,6 +25,9 @@ import msgspec
 LIMIT = 2.0
 """Processor seconds that one input may take."""
 
+MEMORY = 500 * 10**6
+"""Bytes that a reader may add to what the process holds."""
+
 CONFIG = {"architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 2,
           "num_attention_heads": 4, "num_key_value_heads": 2, "vocab_size": 1000, "max_position_embeddings": 512}  # fmt: skip
 YAML = "model_name_or_path: m\nlearning_rate: 1e-4\nlist: [1, {a: b}, 'x']\nnested:\n  - &a {k: v}\n  - *a\ntext: |\n  one\n  two\nlora_target: q_proj,v_proj  # note\n"
@@ -263,25 +266,40 @@ def place() -> Iterator[Path]:
         yield Path(folder)
 
 
+def memory(*, reset: bool = False) -> int:
+    """The most this process held since the last reset (now, with `reset`); 0 where the system does not tell."""
+    try:
+        if reset:
+            Path("/proc/self/clear_refs").write_text("5")
+        status = Path("/proc/self/status").read_text()
+        return next(int(line.split()[1]) * 1024 for line in status.splitlines() if line.startswith("VmHWM"))
+    except (OSError, StopIteration):
+        return 0
+
+
 def main() -> int:
     inputs, seed = int(sys.argv[1]) if len(sys.argv) > 1 else 50_000, int(sys.argv[2]) if len(sys.argv) > 2 else 0
     only = sys.argv[3:]
-    bad = total = 0
+    bad = total = largest = 0
     with place() as folder:
         for name, (samples, read) in readers(folder).items():
             if only and name not in only:
                 continue
-            began = time.monotonic()
+            began, before = time.monotonic(), memory(reset=True)
             wrong = fuzz(name, samples, read, inputs, seed)
-            bad, total = bad + len(wrong), total + inputs
-            print(f"  {name:<14} {inputs:,} inputs in {time.monotonic() - began:.0f} s, {len(wrong)} wrong", flush=True)
+            grown = memory() - before
+            bad, total, largest = bad + len(wrong) + (grown > MEMORY), total + inputs, max(largest, grown)
+            print(
+                f"  {name:<14} {inputs:,} inputs in {time.monotonic() - began:.0f} s, {grown / 1e6:.0f} MB more at its peak, {len(wrong)} wrong",
+                flush=True,
+            )
             shown: set[str] = set()
             for data, says in wrong:
                 kind = says.split("(")[-1]
                 if kind not in shown and len(shown) < 5:
                     shown.add(kind)
                     print(f"      {says}\n      {data[:160]!r}", flush=True)
-    print(f"fuzz: {total:,} inputs, {bad} wrong")
+    print(f"fuzz: {total:,} inputs, {largest / 1e6:.0f} MB, {bad} wrong")
     return int(bad > 0)
 
 

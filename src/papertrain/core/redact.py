@@ -12,73 +12,29 @@ import os
 import re
 import socket
 import sys
-from collections.abc import Iterable, Iterator
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable
 from functools import lru_cache
 from pathlib import Path
 
-CONTROL = re.compile(
-    r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[@-Z\\-_]|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\x80-\x9f]|[\u202a-\u202e\u2066-\u2069]"
-)
-"""Terminal sequences, other control characters, and the marks that reverse text; tab, newline and return stay."""
+from papertrain.core.secret_names import LONGEST, is_secret, named, tells, what_it_says
+from papertrain.core.secret_shapes import shapes_in, without_shapes
 
-# A shape counts with a word in front of it too (a file's name, a key), and cut off after its first characters.
-# Each pattern: (kind, regex). A group named `keep` stays in front; a group named `secret` is what is replaced.
-_SHAPES: tuple[tuple[str, str], ...] = (
-    ("pem", r"-----BEGIN[A-Z0-9\s]{1,60}PRIVATE\s+KEY(?:\s+BLOCK)?-----[\s\S]*?(?:-----END[A-Z0-9\s]{1,60}PRIVATE\s+KEY(?:\s+BLOCK)?-----|\Z)"),
-    ("huggingface", r"\b(?:hf|api_org)_[A-Za-z0-9]{16,}|(?:hf|api_org)_[A-Za-z0-9]{24,}"),
-    ("github", r"\bgh[pousr]_[A-Za-z0-9]{20,}|gh[pousr]_[A-Za-z0-9]{24,}|github_pat_[A-Za-z0-9_]{16,}"),
-    ("gitlab", r"glpat-[A-Za-z0-9_\-]{12,}"),
-    ("aws", r"(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{16}(?![A-Za-z0-9])"),
-    ("google", r"AIza[A-Za-z0-9_\-]{30,}|ya29\.[A-Za-z0-9_\-]{16,}"),
-    ("anthropic", r"sk-ant-[A-Za-z0-9_\-]{12,}"),
-    ("openai", r"\bsk-[A-Za-z0-9_\-]{16,}|sk-(?:proj|svcacct|admin|or-v1)-[A-Za-z0-9_\-]{12,}|sk-[A-Za-z0-9]{12,}T3BlbkFJ[A-Za-z0-9]*|sk-[A-Za-z0-9]{32,}"),
-    ("slack", r"xox[abeoprs]-[A-Za-z0-9\-]{10,}|xapp-[A-Za-z0-9\-]{10,}"),
-    ("slack-hook", r"https://hooks\.slack\.com/services/[A-Za-z0-9/_\-]+"),
-    ("discord-hook", r"https://(?:\w+\.)?discord(?:app)?\.com/api/webhooks/[A-Za-z0-9/_\-]+"),
-    ("feishu-hook", r"https://open\.(?:feishu|larksuite)\.\w+/open-apis/bot/[A-Za-z0-9/_\-]+"),
-    ("wandb", r"wandb_v1_[A-Za-z0-9_\-]{12,}|local-[0-9a-f]{16,}(?![A-Za-z0-9])"),
-    ("modelscope", r"ms-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{4,12}"),
-    ("npm", r"npm_[A-Za-z0-9]{20,}"),
-    ("pypi", r"\bpypi-[A-Za-z0-9_\-]{30,}|pypi-AgE[A-Za-z0-9_\-]{12,}"),
-    ("stripe", r"[rs]k_(?:live|test)_[A-Za-z0-9]{12,}"),
-    ("databricks", r"dapi[0-9a-f]{16,}(?![A-Za-z0-9])"),
-    ("replicate", r"\br8_[A-Za-z0-9]{16,}|r8_[A-Za-z0-9]{24,}"),
-    ("telegram", r"(?<!\d)\d{8,10}:(?:[A-Za-z0-9_\-]{35}(?![A-Za-z0-9_\-])|AA[A-Za-z0-9_\-]{14,})"),
-    ("sendgrid", r"SG\.[A-Za-z0-9_\-]{16,}(?:\.[A-Za-z0-9_\-]*)?"),
-    ("jwt", r"(?<![A-Za-z0-9_\-]{12})eyJ[A-Za-z0-9_\-]{8,}\.[A-Za-z0-9_\-]{8,}(?:\.[A-Za-z0-9_\-]*)?"),
-    ("bearer", r"(?P<keep>(?i:\b(?:bearer|basic)\s+))(?P<secret>[A-Za-z0-9._~+/\-]{12,}=*)"),
-    ("url-password", r"(?P<keep>[A-Za-z][A-Za-z0-9+.\-]{0,20}://)(?P<secret>[^\s/@'\"<>:]{0,200}:[^\s/@'\"<>]{1,400}|[A-Za-z0-9_\-]{20,400})(?=@)"),
-    ("signed-url", r"(?P<keep>[?&;](?i:X-Amz-Signature|X-Amz-Credential|X-Amz-Security-Token|X-Goog-Signature|X-Goog-Credential|Signature|sig|token|access_token|api_key|key|AWSAccessKeyId)=)(?P<secret>(?!\[redacted)[^&\s'\"<>]+)"),
-    ("netrc", r"(?P<keep>\bmachine\s+\S+\s+login\s+\S+\s+password\s+)(?P<secret>(?!\[redacted)\S+)"),
-)  # fmt: skip
-# A variable or key whose name ends in key, secret, password or token. Words of tokenizers are excluded below.
-_NAMED = re.compile(
-    r"(?P<keep>(?P<quote>[\"']?)(?<![A-Za-z0-9_])(?P<name>[A-Za-z0-9_\-.]{0,80}(?i:key|secret|passwd|password|passphrase|pwd|tokens?|credentials?))(?P=quote)\s*(?:[:=]\s*|\s(?=\S)))"
+CONTROL = re.compile(
+    r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[@-Z\\-_]|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\x80-\x9f]|[\u202a-\u202e\u2066-\u2069\u200b\u200e\u200f\u061c\u2060\ufeff\u00ad]"
 )
-_VALUE = re.compile(r"\"[^\"\n]{4,}\"|'[^'\n]{4,}'|[\"']?[^\s\"',;&|<>(){}\[\]]{6,}")
-LONGEST_NAME = 100
-_NAME = re.compile(
-    r"(?i)(?:^|[_\-.])(?:[a-z0-9]*(?:api|access|secret|private|auth|signing|encryption|account|storage|ssh|license)[_\-]?key|secret|passwd|password|passphrase|pwd|credentials?|auth[_\-]?token|access[_\-]?token|hub[_\-]?token|hf[_\-]?token|(?:[a-z0-9]+[_\-])*token|apikey|[a-z0-9_\-]*_key)$"
-)
-_NOT_A_SECRET = re.compile(
-    r"(?i)(?:^|[_\-.])(?:(?:num|max|min|pad|eos|bos|unk|sep|cls|mask|image|video|audio|stop|special|added|start|end|sos|boi|eoi|im|new|per|next|prev|first|last|tool|user|assistant|system|think|response|prompt|vision|add|extra|input|output|target|source|label|text|word|sub|byte|bpe|char|decoder|generate|sample|train|eval|n|on|a|the|this|each|every|by|of|forced|fill|begin|row|column|field|primary|foreign|sort|group|order|partition|cache|json|dict|map|state|column|message|messages|role|content|query|value|attention|index)[_\-](?:tokens?|key))$|^(?:token|key|tokens|keys)$"
-)
-_PLAIN_VALUE = re.compile(
-    r"^(?:none|null|true|false|auto|yes|no|\d+(?:\.\d+)?|<[^>]*>|\$\{?\w+\}?|\*+|x+|\.\.\.|your[_\-].{0,60}|\[redacted.{0,60})$",
-    re.IGNORECASE,
-)
-_TELLING = re.compile(r"(?i)key|secret|pass|pwd|token|credential")
-_PREFILTER = re.compile(
-    r"(?i)key|secret|pass|pwd|token|credential|bearer|basic|://|BEGIN |sk-|sk_|rk_|hf_|api_org|gh[pousr]_|github_pat|glpat|AKIA|ASIA|ABIA|ACCA|AIza|ya29|xox|xapp|hooks|webhook|wandb_v1|local-|ms-|npm_|pypi-|dapi|r8_|\d:[A-Z]|SG\.|eyJ"
-)
+"""Terminal sequences, other control characters, the marks that reverse text, and those that take no room; tab, newline and
+return stay."""
 
 _JSON_PLAIN = re.compile(rb'"[^"]*"')
 _JSON_STRING = re.compile(rb'"(?:[^"\\]|\\.)*"')
 _NAMED_IN_JSON = re.compile(
-    rb'(?P<name>"[^"\\]*(?i:key|secret|passwd|password|passphrase|pwd|token|credentials?)")(?P<between>\s*:\s*)(?P<value>"(?:[^"\\]|\\.)+")'
+    rb'"(?P<name>[^"\\]{0,90}(?i:keys?|secrets?|passwd|passwords?|passphrase|pass|pwd|pw|tokens?|credentials?|auth|sid)(?i:[_\-]data)?)"'
+    rb'(?P<between>\s*(?P<sep>[:,])\s*(?P<field>"value"\s*:\s*)?)(?P<value>"(?:[^"\\]|\\.)+"|(?<=[:\s])-?\d{4,}(?=\s*[,}\]]))'
 )
 _GAP = "\ufdd0"
 """A code point that Unicode keeps free for such inner use."""
+_ESCAPED = re.compile(r"\\+(?:[nrtbf0]|u00[01][0-9a-fA-F]|x[01][0-9a-fA-F]|033|e)(?:\[[0-9;]{0,12}[A-Za-z])?")
 
 _EMAIL = re.compile(r"(?<![\w.+\-/:])[A-Za-z0-9][\w.+\-]{0,64}@(?:[A-Za-z0-9\-]{1,63}\.){1,8}[A-Za-z]{2,24}\b")
 _HOME = re.compile(
@@ -97,49 +53,45 @@ def strip_control(text: str) -> str:
 def redact(text: str, *, terminal: bool = False, extra: Iterable[re.Pattern[str]] = ()) -> str:
     """The text without secrets; without private names too, unless it stays on the user's own terminal."""
     if not text.isprintable() and CONTROL.search(text):
-        # A sequence may stand between a word and a secret, or inside a secret: once as a gap, once as nothing.
-        text = _without_secrets(CONTROL.sub(_GAP, text)).replace(_GAP, "")
+        # A sequence may stand between a word and a secret, or inside a secret: it is a gap, but not inside of one.
+        text = _without_secrets(_closed(CONTROL.sub(_GAP, text))).replace(_GAP, "")
     text = _without_secrets(text)
     for pattern in (*extra, *_own_patterns()):
         text = pattern.sub("[redacted]", text)
     return text if terminal else redact_private(text)
 
 
-def _without_secrets(text: str) -> str:
-    if not _PREFILTER.search(text):
-        return text
-    text = _shapes().sub(_replace, text)
-    if not _TELLING.search(text):
-        return text
+def _closed(gapped: str) -> str:
+    """The text without the gaps that stand inside a secret."""
+    whole = gapped.replace(_GAP, "")
+    gaps = [m.start() - i for i, m in enumerate(re.finditer(_GAP, gapped))]
+    inner: set[int] = set()
+    for start, end in [s[1:] for s in (*shapes_in(whole), *named(whole))]:
+        inner.update(range(bisect_right(gaps, start), bisect_left(gaps, end)))
+    if not inner:
+        return gapped
     parts, at = [], 0
-    for _, start, end, secret in _named(text):
-        quote = secret[0] if secret[:1] in ("'", '"') and secret[-1:] == secret[0] else ""
-        parts += [text[at:start], f"{quote}[redacted-named-{_mark(secret.strip(quote) if quote else secret)}]{quote}"]
+    for i, gap in enumerate(gaps):
+        parts += [whole[at:gap], "" if i in inner else _GAP]
+        at = gap
+    return "".join([*parts, whole[at:]])
+
+
+def _without_secrets(text: str) -> str:
+    escaped = "\\" in text
+    if escaped:  # in `\\nhf_…`, a line break as programs write it, the n is no letter of the word
+        text = _ESCAPED.sub(lambda m: m[0] + _GAP, text)
+    text = without_shapes(text, _stand_in)
+    parts, at = [], 0
+    for _, start, end in named(text):
+        parts += [text[at:start], _stand_in("named", text[start:end])]
         at = end
-    return "".join([*parts, text[at:]]) if parts else text
+    text = "".join([*parts, text[at:]]) if parts else text
+    return text.replace(_GAP, "") if escaped else text
 
 
-def _named(text: str) -> Iterator[tuple[int, int, int, str]]:
-    """(start of the name, start, end, value) of each value whose name tells that it is secret.
-
-    After a harmless pair the search goes on inside its value: `key: token=…` holds another pair.
-    """
-    at = 0
-    while m := _NAMED.search(text, at):
-        at = max(m.end(), m.start() + 1)
-        if _NAME.search(m["name"]) and not _NOT_A_SECRET.search(m["name"]):
-            value = _VALUE.match(text, m.end())
-            if value and _telling(m, value[0].strip("\"'")):
-                at = value.end()
-                yield m.start(), value.start(), value.end(), value[0]
-
-
-def _telling(m: re.Match[str], value: str) -> bool:
-    if _PLAIN_VALUE.match(value):
-        return False
-    # `--hub_token hf_…` is a value; `the token was`, a sentence: after a blank only something that looks random counts.
-    separator = m["keep"][len(m["quote"]) + len(m["name"]) :].strip(" \"'")
-    return bool(separator) or (len(value) >= 8 and re.search(r"\d", value) is not None)
+def _stand_in(kind: str, secret: str) -> str:
+    return f"[redacted-{kind}-{_mark(secret.replace(_GAP, ''))}]"
 
 
 def redact_json(blob: bytes, *, terminal: bool = False, extra: Iterable[re.Pattern[str]] = ()) -> bytes:
@@ -151,9 +103,7 @@ def redact_json(blob: bytes, *, terminal: bool = False, extra: Iterable[re.Patte
     changed, telling = {}, False
     for quoted in set(pattern.findall(blob)):
         text = json.loads(quoted)
-        telling = telling or (
-            len(text) <= LONGEST_NAME and _NAME.search(text) is not None and not _NOT_A_SECRET.search(text)
-        )
+        telling = telling or (len(text) <= LONGEST and tells(text))
         clean = redact(text, terminal=terminal, extra=extra)
         if clean != text:
             changed[quoted] = json.dumps(clean, ensure_ascii=False).encode()
@@ -164,12 +114,17 @@ def redact_json(blob: bytes, *, terminal: bool = False, extra: Iterable[re.Patte
 
 
 def _replace_in_json(m: re.Match[bytes]) -> bytes:
-    name, value = json.loads(m["name"]), json.loads(m["value"])
-    if len(name) > LONGEST_NAME or len(value) < 6 or _PLAIN_VALUE.match(value):
+    try:
+        name, value = m["name"].decode(), json.loads(m["value"])
+    except ValueError:
         return m[0]
-    if not _NAME.search(name) or _NOT_A_SECRET.search(name):
+    paired = m["sep"] == b":" or m["field"] is not None
+    kind = "assign" if paired else "flag" if name.startswith("--") else "list"
+    if isinstance(value, int) and what_it_says(name) != "password":
         return m[0]
-    return m["name"] + m["between"] + json.dumps(f"[redacted-named-{_mark(value)}]").encode()
+    if not is_secret(what_it_says(name), str(value), kind=kind, name=name):
+        return m[0]
+    return b'"' + m["name"] + b'"' + m["between"] + json.dumps(_stand_in("named", str(value))).encode()
 
 
 def redact_private(text: str) -> str:
@@ -185,32 +140,15 @@ def redact_private(text: str) -> str:
 
 def holds_secret(text: str) -> list[tuple[str, int]]:
     """(kind, offset) of each secret in the text; the secret itself is not returned."""
-    if not _PREFILTER.search(text):
-        return []
-    found = [(_SHAPES[_which(m)][0], m.start()) for m in _shapes().finditer(text)]
-    found += [
-        ("named", start) for start, _, _, _ in _named(_shapes().sub(lambda m: "[redacted]".ljust(len(m[0])), text))
-    ]
-    return sorted(found, key=lambda f: f[1])
-
-
-@lru_cache
-def _shapes() -> re.Pattern[str]:
-    return re.compile("|".join(f"(?P<k{i}>{_numbered(pattern, i)})" for i, (_, pattern) in enumerate(_SHAPES)))
-
-
-def _numbered(pattern: str, i: int) -> str:
-    return re.sub(r"\(\?P<(keep|secret)>", rf"(?P<\g<1>{i}>", pattern)
-
-
-def _which(m: re.Match[str]) -> int:
-    return next(i for i in range(len(_SHAPES)) if m[f"k{i}"] is not None)
-
-
-def _replace(m: re.Match[str]) -> str:
-    groups, i = m.groupdict(), _which(m)
-    keep, secret = groups.get(f"keep{i}") or "", groups.get(f"secret{i}") or m[0]
-    return f"{keep}[redacted-{_SHAPES[i][0]}-{_mark(secret)}]"
+    found: list[tuple[str, int, int]] = []
+    covered = list(text)
+    for kind, start, end in sorted(shapes_in(text), key=lambda f: (f[1], -f[2])):
+        if not found or start >= found[-1][2]:
+            found.append((kind, start, end))
+            covered[start:end] = "[redacted]".ljust(end - start, "]")[: end - start]
+    rest = "".join(covered)
+    found += [("named", start, end) for start, _, end in named(rest)]
+    return sorted(((kind, start) for kind, start, _ in found), key=lambda f: f[1])
 
 
 def _mark(secret: str) -> str:
