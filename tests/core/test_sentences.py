@@ -25,6 +25,7 @@ ENTRIES = {k: v for tables in FILES.values() for table in tables.values() for k,
 CHINESE = re.compile("[\u4e00-\u9fff]")
 SHARE_OF_ERRORS = 0.95
 SHARE_OF_REASONS = 0.97
+SHARE_OF_CAUSES = 0.97
 
 
 @pytest.fixture
@@ -118,6 +119,18 @@ def test_nearly_every_reason_of_a_plan_has_chinese(zh: None) -> None:
     share = 1 - len(missing) / len(seen)
     print(f"{share:.1%} of {len(seen)} reasons have Chinese; missing: {missing}")
     assert len(seen) > 60 and share >= SHARE_OF_REASONS, missing
+
+
+def test_nearly_every_cause_and_change_that_diagnose_names_has_chinese(zh: None) -> None:
+    import papertrain.diagnose.rules as rules
+    from papertrain.core.discover import discover
+
+    found = discover(rules, "RULE").values()
+    named = {r.what for r in found} | {f.title for r in found for f in r.fixes}
+    missing = sorted(n for n in named if not CHINESE.search(translated(n)))
+    share = 1 - len(missing) / len(named)
+    print(f"{share:.1%} of {len(named)} causes and changes have Chinese; missing: {missing}")
+    assert len(named) > 400 and share >= SHARE_OF_CAUSES, missing
 
 
 def test_english_stays_as_it_is() -> None:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from textwrap import wrap
 from typing import Any
 
 from papertrain.core.findings import Diagnosis, Fix, LogLine, RuledOut
+from papertrain.core.sentences import translated
 from papertrain.core.texts import say
 from papertrain.core.values import plain
+from papertrain.core.wide import folded, padded
 from papertrain.diagnose import patches
 from papertrain.diagnose.case import Case
 from papertrain.diagnose.decide import Answer
@@ -99,7 +100,8 @@ def fix_json(f: Fix) -> dict[str, Any]:
 def branch_says(d: Diagnosis) -> str:
     """The branch taken and why; the method's first fixes only where the evidence leads to them."""
     name, why, first = BRANCHES[d.branch]
-    what = "out of memory" if d.cls.startswith("oom-") else why
+    what = say("out of memory") if d.cls.startswith("oom-") else translated(why)
+    name, first = translated(name), translated(first)
     if d.cls.startswith(IN_ORDER):
         return say("{name}: {what}; the method tries in this order: {first}", name=name, what=what, first=first)
     return say("{name}: {what}", name=name, what=what)
@@ -116,17 +118,22 @@ def body(found: Sequence[Diagnosis], most: int = 3) -> str:
     for d in found[:most]:
         if d is not found[0]:
             # The first one is the result above.
-            out.append(f"{d.id}  {d.cls}  {d.confidence:.2f}  {d.title}")
+            out.append(f"{d.id}  {d.cls}  {d.confidence:.2f}  {translated(d.title)}")
         for i, e in enumerate(d.evidence[:3]):
-            out.append(f"  {'because' if i == 0 else '':8}  {_fit(e.text, 66):66}  {place(e)}")
-        ruled = list(dict.fromkeys(f"{r.cls} ({r.because})" for r in d.ruled_out))[:3]
+            out.append(f"  {_word(say('because'), i)}  {_fit(e.text, 66):66}  {place(e)}")
+        ruled = list(dict.fromkeys(f"{r.cls} ({translated(r.because)})" for r in d.ruled_out))[:3]
         for i, text in enumerate(ruled):
-            out.append(f"  {'not' if i == 0 else '':8}  {_fit(text, 88)}")
+            out.append(f"  {_word(say('not'), i)}  {_fit(text, 88)}")
         if d is found[0] and not d.benign:
-            out += [f"  {'branch' if i == 0 else '':8}  {x}" for i, x in enumerate(wrap(branch_says(d), 88))]
+            out += [f"  {_word(say('branch'), i)}  {x}" for i, x in enumerate(folded(branch_says(d), 88))]
         if d.next_check:
-            out.append(f"  {'check':8}  {_fit(d.next_check, 120)}")
+            out.append(f"  {_word(say('check'), 0)}  {_fit(d.next_check, 120)}")
     return "\n".join(out)
+
+
+def _word(text: str, line: int) -> str:
+    """The word before the first line of a part, in its column."""
+    return padded(text if line == 0 else "", 8)
 
 
 def _fit(text: str, width: int) -> str:

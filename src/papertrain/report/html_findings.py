@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from html import escape
 from typing import Any
 
+from papertrain.core.sentences import translated
 from papertrain.core.texts import say
 from papertrain.report.html import table, tag
 
@@ -47,16 +48,17 @@ def diagnosis_card(d: Mapping[str, Any], *, live: str = "") -> str:
     """One diagnosis, as `diagnose --json` gives it. live: `text` where a patch can be copied, `files` where it can be
     applied too; empty on paper."""
     kind = "" if d.get("benign") else " critical"
-    head = f"<h4>{escape(str(d['id']))} · {escape(str(d['title']))}</h4><p><code>{escape(str(d['class']))}</code> {escape(say('confidence {c:.0f} %', c=100 * float(d.get('confidence') or 0)))}</p>"
-    cause = f"<p>{escape(str(d.get('cause') or ''))}</p>"
+    head = f"<h4>{escape(str(d['id']))} · {escape(translated(str(d['title'])))}</h4><p><code>{escape(str(d['class']))}</code> {escape(say('confidence {c:.0f} %', c=100 * float(d.get('confidence') or 0)))}</p>"
+    cause = f"<p>{escape(translated(str(d.get('cause') or '')))}</p>"
     lines = "\n".join(f"{_short(str(e['file']))}:{e['line']}: {e['text']}" for e in d.get("evidence", ()))
     quoted = f'<h4>{escape(say("Evidence"))}</h4><pre tabindex="0">{escape(lines)}</pre>' if lines else ""
     out = "".join(
-        f"<li><code>{escape(str(r['class']))}</code>: {escape(str(r['because']))}</li>" for r in d.get("ruled_out", ())
+        f"<li><code>{escape(str(r['class']))}</code>: {escape(translated(str(r['because'])))}</li>"
+        for r in d.get("ruled_out", ())
     )
     ruled = f"<h4>{escape(say('Ruled out'))}</h4><ul>{out}</ul>" if out else ""
     check = (
-        f"<p><strong>{escape(say('Next check'))}</strong>: {escape(str(d['next_check']))}</p>"
+        f"<p><strong>{escape(say('Next check'))}</strong>: {escape(translated(str(d['next_check'])))}</p>"
         if d.get("next_check")
         else ""
     )
@@ -72,13 +74,17 @@ def fix_part(f: Mapping[str, Any], *, live: str = "") -> str:
     """One proposed change: what it touches, the diff, the proof."""
     effect = str(f.get("effect") or "")
     words = say("changes the experiment") if effect == "experiment" else say("changes only the execution")
-    head = f"<h4>{escape(str(f['id']))} · {escape(str(f['title']))} {tag(words, 'warning' if effect == 'experiment' else 'ok')}</h4>"
+    head = f"<h4>{escape(str(f['id']))} · {escape(translated(str(f['title'])))} {tag(words, 'warning' if effect == 'experiment' else 'ok')}</h4>"
     edits = "".join(
         f"<li><code>{escape(str(e.get('key') or e.get('knob')))}</code>: {escape(_json(e.get('old')))} → <strong>{escape(_json(e.get('new')))}</strong></li>"
         for e in f.get("edits", ())
     )
     commands = "\n".join(map(str, f.get("commands", ())))
-    proof = f"<p><strong>{escape(say('Proof'))}</strong>: {escape(str(f['proof']))}</p>" if f.get("proof") else ""
+    proof = (
+        f"<p><strong>{escape(say('Proof'))}</strong>: {escape(translated(str(f['proof'])))}</p>"
+        if f.get("proof")
+        else ""
+    )
     patch = diff(str(f["patch"])) if f.get("patch") else ""
     listed = f"<ul>{edits}</ul>" if edits and not patch else ""
     typed = f'<pre tabindex="0">{escape(commands)}</pre>' if commands else ""

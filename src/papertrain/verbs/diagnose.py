@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 from papertrain.core.commands import quoted
 from papertrain.core.params import Arg, EnvArg, ModeArg
 from papertrain.core.report import Report
+from papertrain.core.sentences import translated
 from papertrain.core.texts import say
+from papertrain.core.wide import padded
 
 if TYPE_CHECKING:
     from papertrain.core.findings import Diagnosis
@@ -146,7 +148,7 @@ def cause_found(
     result = say(
         "{id}  {title} ({cls}, {confidence}){where}",
         id=best.id,
-        title=best.title,
+        title=translated(best.title),
         cls=best.cls,
         confidence=f"{best.confidence:.2f}",
         where=evidence,
@@ -161,14 +163,14 @@ def cause_found(
             else say("changes the experiment")
         )
         action = fix_command(seen, target, first.id, paths, config, plan, env) if first.edits or first.patch else action
-        fixes_text = f"  {'fix':8}  {first.id} {first.title} ({effect})\n" + "\n".join(
+        fixes_text = f"  {padded(say('fix'), 8)}  {first.id} {translated(first.title)} ({effect})\n" + "\n".join(
             f"            {x}" for x in fix_lines(first).splitlines()
         )
-    explanation = best.cause
+    explanation = translated(best.cause)
     if any(str(p) == "-" for p in paths) and action.startswith("papertrain fix"):
         explanation += " " + say("Keep the log as {name} first: the fix is made from it again.", name=SAVED)
     every = "\n".join(
-        f"{f.id}  [{f.effect}]  {f.title}\n"
+        f"{f.id}  [{f.effect}]  {translated(f.title)}\n"
         + "\n".join(f"      {x}" for x in fix_lines(f).splitlines())
         + (f"\n      proof: {f.proof}" if f.proof else "")
         for d in found
@@ -185,7 +187,9 @@ def unexplained(seen: Look, data: dict[str, Any], mode: Mode, paths: Sequence[Pa
 
     why = say("it failed ({failed}), and no known cause fits", failed=seen.answer.failed)
     lines = seen.answer.suspicious
-    body = "\n".join(f"  {'look at' if i == 0 else '':8}  {e.text[:70]:70}  {place(e)}" for i, e in enumerate(lines))
+    body = "\n".join(
+        f"  {padded(say('look at') if i == 0 else '', 8)}  {e.text[:70]:70}  {place(e)}" for i, e in enumerate(lines)
+    )
     step = say(
         "run it once more with CUDA_LAUNCH_BLOCKING=1 TORCH_DISTRIBUTED_DEBUG=DETAIL, keep every rank's output, and diagnose that"
     )
@@ -215,7 +219,7 @@ def no_failure(
             data=data | {"healthy": seen.answer.healthy},
         )
     if found:
-        because = say("{title}: {cause}", title=found[0].title, cause=found[0].cause)
+        because = say("{title}: {cause}", title=translated(found[0].title), cause=translated(found[0].cause))
     else:
         because = seen.answer.healthy
     data["healthy"] = seen.answer.healthy

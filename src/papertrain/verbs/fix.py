@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from papertrain.core.commands import quoted
 from papertrain.core.params import Arg, EnvArg, ModeArg
 from papertrain.core.report import Report
+from papertrain.core.sentences import translated
 from papertrain.core.texts import say
 
 if TYPE_CHECKING:
@@ -136,7 +137,7 @@ def fix_diagnosis(target: Path, id: str, log: Sequence[Path], config: Sequence[P
         "files": list(texts),
         **{k: chosen[k] for k in ("effect", "patch", "edits", "commands")},
     }
-    says = say("{id}: {title} ({effect})", id=id, title=chosen["title"], effect=chosen["effect"])
+    says = say("{id}: {title} ({effect})", id=id, title=translated(chosen["title"]), effect=translated(chosen["effect"]))
     if not chosen["edits"] and not texts:
         return shown(
             data,
