@@ -2,54 +2,17 @@
 
 from __future__ import annotations
 
-import csv
 import json
+import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+from scored import A, B, cell, comparison, predictions, small_study, two
+
 from papertrain.core.errors import PapertrainError, Refused
-from papertrain.core.report import Report
 from papertrain.verbs.compare import compare
-
-A = [True] * 110 + [True] * 30 + [False] * 12 + [False] * 68
-B = [True] * 110 + [False] * 30 + [True] * 12 + [False] * 68
-
-
-def predictions(path: Path, right: list[bool], ids: list[int] | None = None, label: str = "yes") -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("w", newline="") as out:
-        w = csv.writer(out)
-        w.writerow(["id", "label", "prediction"])
-        for i, ok in zip(ids or range(len(right)), right):
-            gold = label if int(i) % 2 else "no"
-            w.writerow([i, gold, gold if ok else "other"])
-    return path
-
-
-def run(*paths: Path, **options: Any) -> Report:
-    return compare([*paths], **options)
-
-
-def two(tmp_path: Path, a: list[bool], b: list[bool], **options: Any) -> Report:
-    x, y = predictions(tmp_path / "a.csv", a), predictions(tmp_path / "b.csv", b)
-    return compare(system=[f"ours={x}", f"base={y}"], ours="ours", baseline="base", **options)
-
-
-def comparison(report: Report, metric: str = "accuracy", **details: Any) -> dict[str, Any]:
-    columns = report.data["table"]["columns"]
-    return next(
-        t
-        for t in report.data["tests"]
-        if columns[t["column"]]["metric"] == metric and all(t["details"].get(k) == v for k, v in details.items())
-    )
-
-
-def cell(report: Report, row: str, metric: str = "accuracy", dataset: str | None = None) -> dict[str, Any]:
-    t = report.data["table"]
-    j = next(j for j, c in enumerate(t["columns"]) if c["metric"] == metric and dataset in (None, c["dataset"]))
-    return t["cells"][t["rows"].index(row)][j]
 
 
 class TestOneRunEach:
@@ -264,20 +227,8 @@ class TestItemsAndSeeds:
 
 
 class TestWorkspace:
-    def study(self, tmp_path: Path) -> Path:
-        work = tmp_path / "work"
-        work.mkdir()
-        (work / "study.toml").write_text(
-            '[study]\nours = "ours"\nbaselines = ["tfidf"]\nseeds = [1, 2]\n[methods.tfidf]\nkind = "command"\ncommand = "x"\nseeds = [1]\nlabel = "TF-IDF"\ntrials = 3\n'
-            '[methods.ours]\ntrials = 9\n[methods.ablated]\nseeds = [1]\n[datasets.reviews]\ntest = "t.csv"\n'
-        )
-        for run_, right in (("ours.reviews.1", A), ("ours.reviews.2", A), ("tfidf.reviews.1", B)):
-            predictions(work / f"runs/{run_}/predictions.csv", right)
-            (work / f"runs/{run_}/record.json").write_text('{"exit_code": 0}')
-        return work
-
     def test_a_missing_run_leaves_its_cell_unfilled_and_names_the_command(self, tmp_path: Path) -> None:
-        work = self.study(tmp_path)
+        work = small_study(tmp_path)
         r = compare([work])
         gap = cell(r, "ablated")
         assert gap["value"] is None and gap["reason"] == "not run yet"
@@ -292,13 +243,13 @@ class TestWorkspace:
         assert r.data["tests"][0]["a"] == "ours" and r.data["tests"][0]["b"] == "tfidf"
 
     def test_deleting_predictions_unfills_the_cell(self, tmp_path: Path) -> None:
-        work = self.study(tmp_path)
+        work = small_study(tmp_path)
         (work / "runs/tfidf.reviews.1/predictions.csv").unlink()
         assert cell(compare([work]), "tfidf")["reason"] == "finished, but no predictions in runs/tfidf.reviews.1/"
 
     @pytest.mark.slow
     def test_the_files_are_written_once_and_the_same_twice(self, tmp_path: Path) -> None:
-        work = self.study(tmp_path)
+        work = small_study(tmp_path)
         first = compare([work])
         before = {p: p.read_bytes() for p in work.rglob("*") if p.is_file()}
         second = compare([work])
@@ -316,7 +267,7 @@ class TestWorkspace:
 
     @pytest.mark.slow
     def test_an_edited_table_is_not_overwritten(self, tmp_path: Path) -> None:
-        work = self.study(tmp_path)
+        work = small_study(tmp_path)
         compare([work])
         tex = work / "tables/main.tex"
         tex.write_text(tex.read_text() + "% mine\n")
@@ -325,7 +276,7 @@ class TestWorkspace:
         compare([work], overwrite=True)
 
     def test_exploratory_and_dry_run_write_nothing(self, tmp_path: Path) -> None:
-        work = self.study(tmp_path)
+        work = small_study(tmp_path)
         compare([work], mode="exploratory")
         compare([work], dry_run=True)
         assert not (work / "tables").exists() and not (work / "evidence.jsonl").exists()
@@ -333,7 +284,7 @@ class TestWorkspace:
     def test_every_number_of_the_table_has_evidence_with_the_digest_of_its_file(self, tmp_path: Path) -> None:
         import hashlib
 
-        work = self.study(tmp_path)
+        work = small_study(tmp_path)
         r = compare([work])
         known = {e["id"]: e for e in map(json.loads, (work / "evidence.jsonl").read_text().splitlines())}
         for row in r.data["table"]["cells"]:
@@ -346,18 +297,18 @@ class TestWorkspace:
                     )
 
     def test_more_tuning_for_ours_is_said(self, tmp_path: Path) -> None:
-        assert any(i.get("code") == "tuning-budget" for i in compare([self.study(tmp_path)]).data["issues"])
+        assert any(i.get("code") == "tuning-budget" for i in compare([small_study(tmp_path)]).data["issues"])
 
     @pytest.mark.slow
     def test_against_says_what_changed(self, tmp_path: Path) -> None:
-        work = self.study(tmp_path)
+        work = small_study(tmp_path)
         compare([work], output=tmp_path / "submitted")
         predictions(work / "runs/tfidf.reviews.1/predictions.csv", A)
         says = [c["says"] for c in compare([work], against=tmp_path / "submitted", mode="exploratory").data["changes"]]
         assert any(s.startswith("tfidf reviews accuracy: 0.554545 → 0.636364") for s in says)
 
     def test_missing_lists_the_runs_only(self, tmp_path: Path) -> None:
-        r = compare([self.study(tmp_path)], missing=True)
+        r = compare([small_study(tmp_path)], missing=True)
         assert [m["run"] for m in r.data["missing"]] == ["ablated.reviews.1"] and not (
             tmp_path / "work/tables"
         ).exists()

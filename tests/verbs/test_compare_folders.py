@@ -2,53 +2,16 @@
 
 from __future__ import annotations
 
-import csv
 import json
+import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from papertrain.core.report import Report
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+from scored import A, B, cell, comparison, predictions
+
 from papertrain.verbs.compare import compare
-
-A = [True] * 110 + [True] * 30 + [False] * 12 + [False] * 68
-B = [True] * 110 + [False] * 30 + [True] * 12 + [False] * 68
-
-
-def predictions(path: Path, right: list[bool], ids: list[int] | None = None, label: str = "yes") -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("w", newline="") as out:
-        w = csv.writer(out)
-        w.writerow(["id", "label", "prediction"])
-        for i, ok in zip(ids or range(len(right)), right):
-            gold = label if int(i) % 2 else "no"
-            w.writerow([i, gold, gold if ok else "other"])
-    return path
-
-
-def run(*paths: Path, **options: Any) -> Report:
-    return compare([*paths], **options)
-
-
-def two(tmp_path: Path, a: list[bool], b: list[bool], **options: Any) -> Report:
-    x, y = predictions(tmp_path / "a.csv", a), predictions(tmp_path / "b.csv", b)
-    return compare(system=[f"ours={x}", f"base={y}"], ours="ours", baseline="base", **options)
-
-
-def comparison(report: Report, metric: str = "accuracy", **details: Any) -> dict[str, Any]:
-    columns = report.data["table"]["columns"]
-    return next(
-        t
-        for t in report.data["tests"]
-        if columns[t["column"]]["metric"] == metric and all(t["details"].get(k) == v for k, v in details.items())
-    )
-
-
-def cell(report: Report, row: str, metric: str = "accuracy", dataset: str | None = None) -> dict[str, Any]:
-    t = report.data["table"]
-    j = next(j for j, c in enumerate(t["columns"]) if c["metric"] == metric and dataset in (None, c["dataset"]))
-    return t["cells"][t["rows"].index(row)][j]
 
 
 class TestFoldersOfFrameworks:

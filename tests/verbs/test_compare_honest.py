@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import csv
 import shlex
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from time import process_time
-from typing import Any
 
 import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+from scored import codes, ranks
 
 from papertrain.cli import main
 from papertrain.core.report import Report
@@ -32,14 +35,6 @@ def labels(path: Path, predicted: Sequence[str], gold: Sequence[str], start: int
         w.writerow(["id", "label", "prediction"])
         w.writerows([start + i, g, p] for i, (g, p) in enumerate(zip(gold, predicted)))
     return path
-
-
-def codes(r: Report) -> set[str]:
-    return {i["code"] for i in r.data["issues"] if "code" in i}
-
-
-def ranks(r: Report) -> list[Any]:
-    return [c["rank"] for row in r.data["table"]["cells"] for c in row]
 
 
 GOLD = ["pos", "neg", "neu"] * 40

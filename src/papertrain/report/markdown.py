@@ -8,7 +8,7 @@ import textwrap
 import unicodedata
 from collections.abc import Sequence
 
-from papertrain.core.results import ResultTable
+from papertrain.core.results import ResultTable, Test
 from papertrain.report.escape import csv_cell, markdown
 from papertrain.report.latex import note_mark
 from papertrain.report.table import ARROW, Sheet, Shown
@@ -74,6 +74,23 @@ def long_csv(t: ResultTable) -> str:
             ci = (c.ci.low, c.ci.high, c.ci.method) if c.ci is not None else ("", "", "")
             w.writerow([csv_cell(name), csv_cell(column.dataset), csv_cell(column.metric), _plain(c.value), _plain(c.std), c.n_seeds, *ci, c.rank or "", column.unit, c.status,
                         c.evidence, csv_cell(c.reason or "")])  # fmt: skip
+    return out.getvalue()
+
+
+TESTS_HEADER = ("a", "b", "dataset", "metric", "role", "test", "sampled", "n", "difference", "low", "high", "unit", "p", "p_adjusted", "adjustment", "significant", "signature", "refused")  # fmt: skip
+
+
+def tests_csv(t: ResultTable, tests: Sequence[Test]) -> str:
+    """One line per test, values unrounded; a refused one has its reason and no numbers."""
+    out = io.StringIO()
+    w = csv.writer(out, lineterminator="\n")
+    w.writerow(TESTS_HEADER)
+    for x in tests:
+        c = t.columns[x.column]
+        low, high = (x.ci.low, x.ci.high) if x.ci is not None else (None, None)
+        known = "" if x.significant is None else str(x.significant).lower()
+        w.writerow([*map(csv_cell, (x.a, x.b, c.dataset, c.metric)), x.details.get("role", "primary"), x.test, x.unit, x.n or "", _plain(x.difference), _plain(low), _plain(high), c.unit,
+                    _plain(x.p), _plain(x.p_adjusted), x.adjustment, known, x.signature, csv_cell(x.refused)])  # fmt: skip
     return out.getvalue()
 
 

@@ -35,6 +35,7 @@ def write(
             w.text("tables/main.md", markdown.table(sheet, title) + "\n" + _statement(found))
             w.text("tables/main.html", html_table.page(sheet, title))
             w.text("tables/main.csv", markdown.long_csv(found.table))
+            w.text("tables/tests.csv", markdown.tests_csv(found.table, found.tests))
             w.text("tables/numbers.tex", latex.numbers(found.table, found.tests))
             for files in drawn(found, asked):
                 for name, text in files.texts.items():

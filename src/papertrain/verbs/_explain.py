@@ -26,8 +26,9 @@ RULES = {
     "monitor": "papertrain.monitor.rules",
     "configs": "papertrain.configs.checks",
     "diagnose": "papertrain.diagnose.rules",
+    "results": "papertrain.results.manuscript",
 }
-SEES = {"monitor": "watch", "configs": "check", "diagnose": "diagnose"}
+SEES = {"monitor": "watch", "configs": "check", "diagnose": "diagnose", "results": "check"}
 
 
 def recipes(id: str, where: Path | None, method: str | None) -> Answer | None:

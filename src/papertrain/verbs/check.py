@@ -53,12 +53,19 @@ def check(
     Reads LLaMA-Factory, TRL, Axolotl, DeepSpeed, accelerate and TrainingArguments (YAML, JSON, a call in Python, a
     command line), Slurm and shell scripts, dataset_info.json and data files, recognises which is which, and follows the
     names between them. An error would stop the run, or train something else than it says; a warning is probably not
-    meant; a note is advice. A line `# papertrain: ignore[TR305] reason` silences one finding.
+    meant; a note is advice. A line `# papertrain: ignore[TR305] reason` silences one finding. Of a manuscript (.tex),
+    every number and every claim of significance is held against the evidence.
 
       papertrain check sft.yaml ds_z2.json run.sh
       papertrain check sft.yaml --gpu "4x A100-80GB" --diff
+      papertrain check main.tex work
       papertrain check train.jsonl --show 2 --model Qwen/Qwen2.5-7B-Instruct --template qwen
     """
+    if any(f.suffix.lower() == ".tex" for f in files):
+        options = {k: v for k, v in locals().items() if k != "files"}
+        from papertrain.verbs._check_manuscript import manuscript
+
+        return manuscript(files, options)
     from papertrain.configs.checking.accounting import account
     from papertrain.configs.checking.engine import Choice, hits, rules
     from papertrain.configs.checking.settings import check_patterns, find_settings, read_baseline

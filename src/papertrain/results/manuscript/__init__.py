@@ -1,0 +1,1 @@
+"""Manuscripts: the numbers and claims of a LaTeX file, held against the evidence."""
