@@ -151,9 +151,9 @@ def test_two_sentences_are_translated_one_by_one(zh: None) -> None:
 
 @pytest.mark.parametrize("text", ["{0} {x} }{", "a" * 10**6, "; " * 1500, "{0}: {1} is not {2}" * 100, "", "   ", "\x00\x1b[2J"])  # fmt: skip
 def test_any_text_comes_back_quickly_and_unharmed(zh: None, text: str) -> None:
-    began = time.perf_counter()
+    began = time.process_time()
     assert isinstance(translated(text), str)
-    assert time.perf_counter() - began < 1
+    assert time.process_time() - began < 1
 
 
 @pytest.mark.parametrize("room", [10, 30, 80])

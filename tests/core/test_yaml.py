@@ -93,10 +93,10 @@ def test_a_trailing_comma_in_json_is_named() -> None:
     ids=["brackets", "braces", "dashes", "aliases", "size", "tag", "control"],
 )
 def test_hostile_yaml_is_refused_at_once(bomb: str) -> None:
-    start = time.perf_counter()
+    start = time.process_time()
     with pytest.raises(PapertrainError):
         load(bomb, "bomb.yaml")
-    assert time.perf_counter() - start < 5
+    assert time.process_time() - start < 5
 
 
 def test_no_tag_is_ever_constructed() -> None:

@@ -213,10 +213,10 @@ def test_a_config_of_a_gigabyte_is_refused_at_once(tmp_path):
     d = folder(tmp_path, "{")
     with (d / "config.json").open("r+b") as f:
         f.truncate(2**30)
-    start = time.perf_counter()
+    start = time.process_time()
     with pytest.raises(PapertrainError, match="MB"):
         find_model(str(d))
-    assert time.perf_counter() - start < 0.5
+    assert time.process_time() - start < 0.5
 
 
 def test_a_place_without_a_model_says_what_is_missing(tmp_path):

@@ -54,10 +54,10 @@ def test_logging_costs_less_than_a_thousandth_of_a_hundred_millisecond_step():
     watch._began -= 1000  # the loop has been running for a while
     for i in range(200):
         watch.log(i, loss=2 - i / 1000, grad_norm=1.0)
-    begin = time.perf_counter()
+    begin = time.process_time()
     for i in range(200, 2200):
         watch.log(i, loss=2 - i / 10000, grad_norm=1.0)
-    assert (time.perf_counter() - begin) / 2000 < 1e-4 * 3  # three times the goal: other tests share the machine
+    assert (time.process_time() - begin) / 2000 < 1e-4 * 3  # three times the goal: other tests share the machine
 
 
 def test_importing_the_callback_imports_neither_torch_nor_numpy():

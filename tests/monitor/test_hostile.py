@@ -106,7 +106,7 @@ def test_no_line_takes_long_however_it_is_made(filler, tmp_path):
                 ]
             )
         )
-        begin = time.perf_counter()
+        begin = time.process_time()
         recognise(path)
         follow(path, all_readers()[case.parent.name]).poll()
-        assert time.perf_counter() - begin < 2
+        assert time.process_time() - begin < 2

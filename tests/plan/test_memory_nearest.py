@@ -49,8 +49,8 @@ def test_the_basis_names_profile_and_runs_quickly() -> None:
         gradient_checkpointing="full",
     )
     with_basis(predict(run), run)
-    start = time.perf_counter()
+    start = time.process_time()
     memory = with_basis(predict(run), run)
-    assert time.perf_counter() - start < 0.1
+    assert time.process_time() - start < 0.1
     assert memory.basis[0].startswith("profile llamafactory")
     assert 2 <= len(memory.basis) <= 4

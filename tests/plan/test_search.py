@@ -115,9 +115,9 @@ def test_the_smallest_set_of_cards_is_named_both_ways() -> None:
 def test_the_whole_search_takes_less_than_half_a_second() -> None:
     q = question("meta-llama/Llama-2-70b-hf", "4x A100-80GB", host=10**12, method="full", dataset=data())
     derive(q)
-    start = time.perf_counter()
+    start = time.process_time()
     derive(q)
-    assert time.perf_counter() - start < 0.5
+    assert time.process_time() - start < 0.5
 
 
 def test_rates_are_rounded_to_the_grid_of_published_sweeps() -> None:
