@@ -14,7 +14,7 @@ help:  ## this list
 
 install: .venv/.done  ## the package with everything but torch, in .venv
 
-.venv/.done: pyproject.toml
+.venv/.done: pyproject.toml requirements/dev.txt
 	@if [ -z "$(PYTHON)" ]; then echo "papertrain needs Python 3.11 or newer with venv (on Debian: apt-get install python3 python3-venv)"; exit 2; fi
 	@echo "setting up .venv (about a minute)"
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
