@@ -62,7 +62,7 @@ types: install
 	$(BIN)/mypy
 
 fast: install
-	$(BIN)/python -m pytest -m "not slow and not train and not frameworks and not latex and not cluster"
+	$(BIN)/python -m pytest -n auto --dist loadfile -m "not slow and not train and not frameworks and not latex and not cluster"
 
 check: lint types fast  ## format, lint, strict types, fast tests, docs
 
