@@ -14,8 +14,12 @@ from papertrain.data.template import ChatTemplate, load_template
 
 
 class Segment(NamedTuple):
+    """special: the text is one token. ends: the end token, where the first token of this text is trained to be it."""
+
     text: str
     trained: bool
+    special: bool = False
+    ends: str = ""
 
 
 class Renderer:
@@ -58,7 +62,14 @@ class Renderer:
         answers = [i for i, m in enumerate(messages) if m["role"] == "assistant"]
         answers = answers[-1:] if last_only else answers
         if self.slots is not None:
-            return [Segment(p.text, p.trained) for p in self.slots.pieces(messages, set(answers))]
+            end = self.slots.end
+            return [
+                Segment(p.text, p.trained, p.special, end if p.ends else "")
+                for p in self.slots.pieces(messages, set(answers))
+            ]
+        # With one answer the marks and the prompt before it say the same but for a line break; scripts know only the latter.
+        if self.template is not None and self.template.marks and len(answers) > 1:
+            return [Segment(text, trained) for text, trained in self.template.marked(messages)]
         if self.template is not None:
             return self._by_template(self.template, messages, answers)
         return self._plainly(messages, set(answers))

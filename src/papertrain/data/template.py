@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Iterator, Sequence
 from datetime import date
 from pathlib import Path
@@ -22,12 +23,25 @@ class ChatTemplate:
     def __init__(self, source: str, special: dict[str, str]) -> None:
         self.special = special
         self._template = _environment().from_string(source)
+        self.marks = "endgeneration" in source
+        """Whether the template itself says which words are the model's: training libraries then train on those."""
 
-    def render(self, messages: Sequence[dict[str, Any]], *, prompt: bool = False) -> str:
+    def marked(self, messages: Sequence[dict[str, Any]]) -> list[tuple[str, bool]]:
+        """The conversation in parts, each with whether it stands inside a `{% generation %}` block. Raises RowError."""
+        sign = f"\x02{secrets.token_hex(8)}\x03"  # nothing that a row could hold
+        parts = self.render(messages, generation_sign=sign).split(sign)
+        return [(part, i % 2 == 1) for i, part in enumerate(parts) if part]
+
+    def render(self, messages: Sequence[dict[str, Any]], *, prompt: bool = False, generation_sign: str = "") -> str:
         """The conversation as one text; with `prompt`, up to where the next answer begins. Raises RowError."""
         try:
             text: str = self._template.render(
-                messages=list(messages), add_generation_prompt=prompt, tools=None, documents=None, **self.special
+                messages=list(messages),
+                add_generation_prompt=prompt,
+                tools=None,
+                documents=None,
+                generation_sign=generation_sign,
+                **self.special,
             )
         except Exception as e:  # the template may raise anything: it is somebody's program
             raise RowError(f"the model's template refuses it: {type(e).__name__}: {str(e)[:60]}") from None
@@ -71,7 +85,7 @@ def _environment() -> Any:
 
 
 def _generation_tag() -> Any:
-    """`{% generation %}` marks answers for training libraries; for counting it is its own content."""
+    """`{% generation %}` marks answers for training libraries: its content, between two signs where they are asked for."""
     from jinja2 import nodes
     from jinja2.ext import Extension
 
@@ -81,7 +95,8 @@ def _generation_tag() -> Any:
         def parse(self, parser: Any) -> Any:
             line = next(parser.stream).lineno
             body = parser.parse_statements(("name:endgeneration",), drop_needle=True)
-            return nodes.Scope(body).set_lineno(line)
+            sign = nodes.Output([nodes.Name("generation_sign", "load")])
+            return nodes.Scope([sign, *body, sign]).set_lineno(line)
 
     return Generation
 

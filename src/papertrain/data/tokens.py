@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from papertrain.core.models import ModelSpec
+from papertrain.data.labels import apart, trained_tokens
 from papertrain.data.render import Segment
 
 _TOKENIZER_LIMIT_BYTES = 200_000_000
@@ -79,6 +80,10 @@ class TokenCounter:
         )
 
     def _exactly(self, examples: Sequence[tuple[list[Segment], bool]]) -> list[Count]:
+        if self.apart:
+            each = apart(self._tokenizer, [segments for segments, _ in examples])
+            around = [self._added if special else 0 for _, special in examples]
+            return [Count(len(x.ids) + n, len(x.ids) + n, x.trained, x.trained) for x, n in zip(each, around)]
         texts = ["".join(s.text for s in segments) for segments, _ in examples]
         mixed = [any(s.trained for s in segments) and not all(s.trained for s in segments) for segments, _ in examples]
         batch = self._tokenizer.encode_batch if any(mixed) else self._tokenizer.encode_batch_fast
@@ -86,7 +91,7 @@ class TokenCounter:
         for coded, (segments, special), several in zip(batch(texts, add_special_tokens=False), examples, mixed):
             total = len(coded)
             if several:
-                trained = _trained(coded, segments, total)
+                trained = trained_tokens(coded, segments)
             else:
                 trained = total if segments and segments[0].trained else 0
             total += self._added if special else 0
@@ -95,7 +100,7 @@ class TokenCounter:
 
     def _roughly(self, segments: Sequence[Segment], bare: bool) -> Count:
         low = high = trained_low = trained_high = 0.0
-        for text, trained in segments:
+        for text, trained, *_ in segments:
             few, many = self._span(text)
             low, high = low + few, high + many
             if trained:
@@ -118,23 +123,3 @@ class TokenCounter:
         words = len(text) - signs - wide - other
         (w, w2), (g, g2), (c, c2), (o, o2) = self._ranges
         return words / w2 + signs / g2 + wide / c2 + other / o2, words / w + signs / g + wide / c + other / o
-
-
-def _trained(coded: Any, segments: Sequence[Segment], total: int) -> int:
-    """Tokens that begin inside a trained segment, from the places that the tokenizer reports."""
-    end = sum(len(text) for text, _ in segments)
-    trained, at = 0, 0
-    for text, is_trained in segments:
-        if is_trained and text:
-            trained += _token_at(coded, at + len(text), end, total) - _token_at(coded, at, end, total)
-        at += len(text)
-    return trained
-
-
-def _token_at(coded: Any, char: int, end: int, total: int) -> int:
-    """The first token that begins at or after a character. Spaces may belong to no token."""
-    for c in range(char, end):
-        token = coded.char_to_token(c)
-        if token is not None:
-            return int(token) if coded.token_to_chars(token)[0] >= char else int(token) + 1
-    return total
