@@ -1,0 +1,2 @@
+"""Faults under `papertrain launch --supervise`."""
+SUPERVISED = {}
