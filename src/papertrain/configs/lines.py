@@ -23,6 +23,16 @@ class Line(Value, frozen=True, kw_only=False):
     decision: str = ""
 
 
+def pinned(job: Job) -> list[Line]:
+    """The code of a model's repository runs only where the user named it with its commit; these keys are never written else."""
+    if job.remote_code is None:
+        return []
+    return [
+        Line("model_revision", job.remote_code, "the commit whose code was allowed; another one needs another yes"),
+        Line("trust_remote_code", True, f"allowed by --allow-remote-code {job.model}@{job.remote_code}"),
+    ]
+
+
 def unconfirmed(job: Job, sign: str = "#") -> list[str]:
     """The line that marks every file of a plan nobody has said yes to."""
     if job.confirmed:

@@ -18,7 +18,8 @@ class Job(Value, frozen=True, kw_only=True):
     """One plan, and the places as its files will say them: seen from the workspace, where every command is started.
 
     model: a folder or a hub name. train, validation, test: data files. name: the method's name in the study.
-    run: the folder of the first run. confirmed: somebody said yes to the plan at its present digest.
+    run: the folder of the first run. confirmed: somebody said yes to the plan at its present digest. remote_code: the
+    commit of the model's repository whose code the user allowed to run; None as long as nobody did.
     """
 
     plan: TrainingPlan
@@ -30,6 +31,7 @@ class Job(Value, frozen=True, kw_only=True):
     data_name: str = "data"
     run: str = "runs/ours.data.42"
     confirmed: bool = True
+    remote_code: str | None = None
 
     def __getattr__(self, name: str) -> Any:
         """`job.learning_rate` is the value of that decision; None where the plan has no such knob."""

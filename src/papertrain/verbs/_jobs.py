@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Container, Sequence
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from papertrain.configs.target import Job, seen_from
 from papertrain.core.commands import line
-from papertrain.core.errors import PapertrainError
+from papertrain.core.errors import PapertrainError, nearest
 from papertrain.core.gate import confirmation
 from papertrain.core.texts import say
 from papertrain.core.workspace import Data, Study, Workspace, run_id
@@ -52,6 +55,52 @@ def job(work: Workspace, study: Study, method: str, root: Path) -> Job:
         run=f"runs/{run_id(method, data.name, seed)}",
         confirmed=confirmation(work, method) is not None,
     )
+
+
+def allowed(todo: Sequence[Job], words: Sequence[str]) -> list[Job]:
+    """The jobs, with the commit at which the code of their model's repository may run: `REPO@REVISION`.
+
+    Raises PapertrainError for a revision that may move (a branch, a tag, a short one), and for a model of no plan.
+    """
+    found = list(todo)
+    for word in words:
+        repo, at, revision = word.rpartition("@")
+        if not at or not repo:
+            raise PapertrainError(f"{word!r} names no revision", code="bad-revision", ask=["REPO@REVISION, with the whole commit: 40 characters"])  # fmt: skip
+        if not re.fullmatch(r"[0-9a-f]{40}", revision):
+            raise PapertrainError(
+                f"{revision!r} may move: code that was read today could be other code tomorrow", code="bad-revision", ask=["name the whole commit: 40 characters"],
+            )  # fmt: skip
+        mine = [one for one in found if repo == one.plan.model.name and not one.plan.model.local_path]
+        if not mine:
+            local = [one for one in found if repo in (one.plan.model.name, one.plan.model.local_path)]
+            names = [one.plan.model.name for one in found if not one.plan.model.local_path]
+            raise PapertrainError(
+                f"{repo} is a folder here, which no revision pins" if local else f"no plan here trains {repo}",
+                code="unknown-model", nearest=nearest(repo, names),
+                ask=["plan with the repository's name, so that its revision can be pinned"] if local else [],
+            )  # fmt: skip
+        found = [replace(one, remote_code=revision) if one in mine else one for one in found]
+    return found
+
+
+CODE_TARGETS = ("llamafactory", "trl", "axolotl")
+
+
+def runs_code(todo: Sequence[Job], written: Container[str]) -> list[str]:
+    """What was allowed to run where, and which files do without."""
+    said = []
+    for one in todo:
+        if one.remote_code is not None:
+            said.append(
+                say("{method}: training will run the code of {repo} at {revision}: read it first", method=one.name, repo=one.model, revision=one.remote_code[:12])
+            )  # fmt: skip
+            others = [t for t in ("script", "accelerate") if f"{one.name}/{t}" in written]
+            if others:
+                said.append(
+                    say("{method}: the files for {targets} never run a repository's code: use {others}", method=one.name, targets=", ".join(others), others=", ".join(CODE_TARGETS))
+                )  # fmt: skip
+    return said
 
 
 def place(work: Workspace, path: str) -> Path:

@@ -19,6 +19,10 @@ def generate(
         Arg("only this framework (repeatable): llamafactory, deepspeed, script, accelerate, trl, axolotl", "NAME"),
     ] = (),
     out: OutArg = None,
+    allow_remote_code: Annotated[
+        Sequence[str],
+        Arg("let this model's own code run, at this commit only (40 characters, repeatable)", "REPO@REVISION"),
+    ] = (),
     mode: ModeArg = None,
     overwrite: OverwriteArg = False,
     dry_run: DryRunArg = False,
@@ -27,7 +31,8 @@ def generate(
 
     Every line that the plan decided carries its reason. What a framework cannot say is listed, not dropped. The same plan
     gives the same bytes. Files that a person edited are left alone unless --overwrite is given; a plan that nobody has
-    confirmed is marked in every file.
+    confirmed is marked in every file. Code out of a model's repository is never allowed to run (`trust_remote_code`),
+    unless you name the repository and the commit that you have read.
 
       papertrain generate work                       everything that applies
       papertrain generate work --target llamafactory
@@ -43,11 +48,11 @@ def generate(
     from papertrain.core.texts import say
     from papertrain.core.workspace import Workspace
     from papertrain.evidence.checklist import untrainable
-    from papertrain.verbs._jobs import absent, jobs, untold_template
+    from papertrain.verbs._jobs import absent, allowed, jobs, runs_code, untold_template
 
     place = Workspace.open(work)
     root = out or place.root
-    todo = jobs(place, root)
+    todo = allowed(jobs(place, root), allow_remote_code)
     commands = {m.name: m.command for m in place.study.methods if m.kind == "command"}
     made = make(todo, tuple(target), commands)
     for name, text in made.files.items():
@@ -98,11 +103,12 @@ def generate(
     )
     return Report(
         verb="generate",
-        warnings=(*([say("edited since papertrain wrote it, so left alone: {names}; --dry-run shows what the plan says there, --overwrite replaces it", names=", ".join(kept))] if kept else []), *untold_template(todo, made.written), *absent(root, todo)), result=result, explanation=because, action=action, body=body, mode=settled,
+        warnings=(*([say("edited since papertrain wrote it, so left alone: {names}; --dry-run shows what the plan says there, --overwrite replaces it", names=", ".join(kept))] if kept else []), *untold_template(todo, made.written), *absent(root, todo), *runs_code(todo, made.written)), result=result, explanation=because, action=action, body=body, mode=settled,
         details="\n".join(f"  {where}: {name}: {why}" for where, unsaid in made.cannot_say.items() for name, why in unsaid.items()),
         data={
             "files": [{"path": c.path, "state": c.kind, "bytes": c.size, "sha256": sha256_text(made.files[c.path])} for c in w.changes],
             "targets": made.written, "skipped": made.skipped, "cannot_say": made.cannot_say, "unconfirmed": unconfirmed,
+            "remote_code": {j.name: f"{j.model}@{j.remote_code}" for j in todo if j.remote_code is not None},
             "known_up_to": {t.id: t.version for t in targets().values()},
         },
     )  # fmt: skip

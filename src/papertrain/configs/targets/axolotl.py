@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from papertrain.configs.lines import Line, cannot, yaml_text
+from papertrain.configs.lines import Line, cannot, pinned, yaml_text
 from papertrain.configs.target import Files, Job, Target
 from papertrain.configs.words import (
     ATTENTION,
@@ -60,6 +60,7 @@ def sections(job: Job) -> list[tuple[str, list[Line]]]:
     every, save = evaluation(job)
     model = [
         Line("base_model", job.model),
+        *pinned(job),
         Line("attn_implementation", ATTENTION.get(str(job.attention), "sdpa"), decision="attention"),
     ]
     adapter = []

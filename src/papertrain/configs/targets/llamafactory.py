@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from papertrain.configs.datasets import dataset_entry
-from papertrain.configs.lines import Line, cannot, json_text, yaml_text
+from papertrain.configs.lines import Line, cannot, json_text, pinned, yaml_text
 from papertrain.configs.target import PREFERENCE, Files, Job, Target
 from papertrain.configs.words import (
     TRAINER_KEYS,
@@ -40,7 +40,7 @@ def template(job: Job) -> str:
 
 
 def model_lines(job: Job) -> list[Line]:
-    lines = [Line("model_name_or_path", job.model)]
+    lines = [Line("model_name_or_path", job.model), *pinned(job)]
     if job.plan.method.value == "qlora":
         lines += [
             Line("quantization_bit", 4, decision="method"),
@@ -213,7 +213,7 @@ def files(job: Job) -> Files:
 def served_lines(job: Job) -> list[Line]:
     """The trained model, under the template that it was trained with."""
     lines = [Line("model_name_or_path", job.model if job.adapters else job.run)]
-    lines += [Line("adapter_name_or_path", job.run)] if job.adapters else []
+    lines += [Line("adapter_name_or_path", job.run), *pinned(job)] if job.adapters else []
     kind = "lora" if job.adapters else str(job.plan.method.value)
     return [
         *lines,

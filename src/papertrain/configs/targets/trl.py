@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from math import gcd
 
-from papertrain.configs.lines import Line, cannot, yaml_text
+from papertrain.configs.lines import Line, cannot, pinned, yaml_text
 from papertrain.configs.target import Files, Job, Target
 from papertrain.configs.words import (
     ATTENTION,
@@ -59,6 +59,7 @@ def model_lines(job: Job) -> list[Line]:
         "float16" if job.precision == "fp16" else "bfloat16")  # fmt: skip
     lines = [
         Line("model_name_or_path", job.model),
+        *pinned(job),
         Line(
             "dtype",
             dtype,
