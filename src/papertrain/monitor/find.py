@@ -18,6 +18,8 @@ from papertrain.monitor.table import Table
 
 HEAD = 1 << 18
 TAIL = 1 << 17
+SURE = 0.55
+"""The most that the reader of any text says of itself."""
 PROBES = 6
 MOST_HOLE = 1 << 14
 """Pieces of zeros that are passed over at the start of a file: a hole of 4 GB."""
@@ -61,8 +63,8 @@ def recognise(path: Path) -> Reader | None:
     head = sample(path)
     best, found = 0.0, None
     binary = looks_binary(head)
-    for reader in all_readers().values():
-        if binary and reader.kind == "lines":
+    for reader in sorted(all_readers().values(), key=lambda r: r.last):
+        if (binary and reader.kind == "lines") or (reader.last and best >= SURE):
             continue
         sure = reader.sniff(head, path)
         if sure > best:
@@ -248,8 +250,10 @@ def read_text(text: str, name: str = "<text>") -> Table:
     data = text.encode("utf-8", "replace")
     head = data[:HEAD] + (b"\n" + data[-TAIL:] if len(data) > HEAD else b"")
     best, found = 0.0, None
-    for reader in all_readers().values():
-        sure = reader.sniff(head, Path(name)) if reader.kind == "lines" else 0.0
+    for reader in sorted(all_readers().values(), key=lambda r: r.last):
+        if reader.kind != "lines" or (reader.last and best >= SURE):
+            continue
+        sure = reader.sniff(head, Path(name))
         if sure > best:
             best, found = sure, reader
     if found is None:

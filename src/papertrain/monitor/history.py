@@ -318,6 +318,11 @@ class History:
         found |= self._restarts(c)
         return sorted(found)
 
+    def restarted(self, step: int) -> bool:
+        """Whether the learning rate began a new cycle after that step: what follows rises for a while, as it should."""
+        c = self.loss
+        return c is not None and any(c.steps[i] > step for i in self._restarts(c))
+
     def _restarts(self, c: Curve) -> set[int]:
         r, peak = self.rate, self.peak_rate
         if r is None or not peak or len(r) < 8:

@@ -28,6 +28,7 @@ class Reader(Value, frozen=True, kw_only=True):
     with what is new and whether the file ends there, and says how much it has used; for `whole` with the path.
     needles: every line that matters holds one of these; the others are then not even decoded.
     longest: a longer line is passed over: patterns must never have much to search in.
+    last: asked only where no other reader knows the file.
     """
 
     id: str
@@ -38,6 +39,7 @@ class Reader(Value, frozen=True, kw_only=True):
     telemetry: bool = False
     needles: tuple[bytes, ...] = ()
     longest: int = 16_384
+    last: bool = False
 
 
 class Feed(Protocol):

@@ -164,10 +164,19 @@ WORDS: dict[str, Callable[[History], str]] = {
     "grad_norm": grad_norm,
     "loss_scale": lambda run: quiet("loss_scale")(run) or skipped(run),
     "token_accuracy": quiet("token_accuracy"),
-    "reward_margin": quiet("reward_margin"),
+    "reward_margin": lambda run: quiet("reward_margin")(run) or reward(run),
     "kl": lambda run: quiet("kl")(run) or quiet("kl_sum")(run),
     "entropy": quiet("entropy"),
 }
+
+
+def reward(run: History) -> str:
+    c = run.one("reward")
+    f = c.finite() if c is not None else None
+    if f is None or len(f) < 8 or run.task not in ("grpo", "ppo", "rl"):
+        return ""
+    w = max(4, len(f) // 10)
+    return say("reward {start} at first, {now} now", start=show(mean(f.values[:w])), now=show(mean(f.values[-w:])))
 
 
 def skipped(run: History) -> str:

@@ -13,7 +13,20 @@ from papertrain.monitor.readers._text import EPOCH_KEYS, STEP_KEYS, TIME_KEYS, a
 from papertrain.monitor.table import Table
 
 INDEX = frozenset(STEP_KEYS + EPOCH_KEYS + TIME_KEYS + ("total_steps", "max_steps"))
+BARE = re.compile(
+    r"([:,\[]\s{0,4})([-+]?(?:nan|inf(?:inity)?|1\.#(?:qnan|inf|ind))(?:\(ind\))?)(?=\s{0,4}[,}\]])", re.I
+)
 METRIC = re.compile(r"loss|acc|reward|perplexity|grad_norm|(^|[_/])(lr|f1|ppl|kl)($|[_/])", re.I)
+
+
+def read(text: str) -> Any:
+    """A JSON object; numbers that no JSON has (`nan`, `-inf`, `1.#QNAN`) are taken for what they mean. Raises ValueError."""
+    try:
+        return json.loads(text)
+    except ValueError:
+        if not BARE.search(text):
+            raise
+        return json.loads(BARE.sub(lambda m: f'{m[1]}"{m[2]}"', text))
 
 
 def sample(head: bytes) -> list[dict[str, Any]]:
@@ -38,7 +51,7 @@ def start(table: Table, note: Callable[[dict[str, Any]], None] | None = None) ->
         if at < 0:
             return
         try:
-            row = json.loads(line[at:] if at else line)
+            row = read(line[at:] if at else line)
         except (ValueError, RecursionError):
             table.skip(n, "not a whole JSON object")
             return

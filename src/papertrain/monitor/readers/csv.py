@@ -6,11 +6,11 @@ Cells may be empty or padded; the delimiter is a comma, semicolon or tab; a head
 from __future__ import annotations
 
 import re
-from math import isnan
+from math import isnan, nan
 from pathlib import Path
 
 from papertrain.monitor.reader import LineParser, Reader
-from papertrain.monitor.readers._text import EPOCH_KEYS, STEP_KEYS, TIME_KEYS, as_step, head_lines, number, pick
+from papertrain.monitor.readers._text import EPOCH_KEYS, STEP_KEYS, TIME_KEYS, as_step, head_lines, number
 from papertrain.monitor.table import Table
 
 INDEX = frozenset(STEP_KEYS + EPOCH_KEYS + TIME_KEYS)
@@ -47,21 +47,44 @@ def sniff(head: bytes, path: Path) -> float:
     good = max(len(fit), len(numbers))
     if good < max(1, len(rows) / 2):
         return 0.0
+    if listing(names, rows):
+        return 0.0
     known = any(re.search(r"loss|acc|epoch|step|iter|reward|lr|metric|value", c, re.I) for c in names)
     return 0.75 if known else 0.4
 
 
+def listing(names: list[str], rows: list[list[str]]) -> bool:
+    """A table of experiments, not the course of one: no step, epoch or time, and its first column is words, one a row."""
+    if any(c.lower() in INDEX or re.search(r"epoch|step|iter|time|date|batch|round", c, re.I) for c in names):
+        return False
+    firsts = [r[0] for r in rows if r and r[0]]
+    return len(firsts) >= 2 and all(number(c) is None for c in firsts)
+
+
 def start(table: Table) -> LineParser:
     names: list[str] = []
+    kept: list[tuple[int, str]] = []
+    places: tuple[int | None, ...] = (None, None, None)
     delimiter = ","
 
+    def header(found: list[str]) -> None:
+        nonlocal names, kept, places
+        names = found
+        lower = [c.lower() for c in found]
+        places = tuple(
+            next((lower.index(k) for k in keys if k in lower), None) for keys in (STEP_KEYS, EPOCH_KEYS, TIME_KEYS)
+        )
+        kept = [(i, c or f"column {i + 1}") for i, c in enumerate(found) if c.lower() not in INDEX]
+        if [c.lower() for _, c in kept] == ["value"]:
+            kept = [(kept[0][0], Path(table.file).stem)]
+
     def parse(line: str, n: int) -> None:
-        nonlocal names, delimiter
+        nonlocal delimiter
         if not names or ((line[:1].isalpha() or line[:1] in '" ') and is_header(cells(line, delimiter))):
             delimiter = delimiter_of(line)
             found = cells(line, delimiter)
             if is_header(found):
-                names = found
+                header(found)
             else:
                 table.skip(n, "no header")
             return
@@ -69,18 +92,11 @@ def start(table: Table) -> LineParser:
         if len(row) != len(names):
             table.skip(n, f"{len(row)} cells where the header has {len(names)}")
             return
-        pairs = [
-            (name or f"column {i + 1}", v)
-            for i, (name, c) in enumerate(zip(names, row))
-            if c and (v := number(c)) is not None
-        ]
-        step, epoch, time = pick(pairs, STEP_KEYS), pick(pairs, EPOCH_KEYS), pick(pairs, TIME_KEYS)
-        if not pairs:
+        step, epoch, time = (nan if i is None or (v := number(row[i])) is None else v for i in places)
+        values = [(name, v) for i, name in kept if row[i] and (v := number(row[i])) is not None]
+        if not values and isnan(step) and isnan(epoch) and isnan(time):
             table.skip(n, "no number in it")
             return
-        values = [p for p in pairs if p[0].lower() not in INDEX]
-        if [p[0].lower() for p in values] == ["value"]:
-            values = [(Path(table.file).stem, values[0][1])]
         table.row(values, line=n, step=as_step(step) if not isnan(step) else -1, epoch=epoch, time=time)
 
     return parse

@@ -9,9 +9,11 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from papertrain.monitor.names import signal_of
 from papertrain.monitor.reader import LineParser, Reader
 from papertrain.monitor.readers._hf import overflow
 from papertrain.monitor.readers._text import NUMBER, confidence, head_lines, number
+from papertrain.monitor.readers.text import pairs_of
 from papertrain.monitor.table import NO_STEP, Table
 
 STEP = re.compile(r"\bstep=(\d+), skipped=(\d+), lr=\[([^\]]*)\]")
@@ -20,7 +22,7 @@ TIMER = re.compile(
 )
 CHAT = re.compile(r"epoch: (\d+)\s*\|\s*step: (\d+)\s*\|(.*)")
 PAIR = re.compile(
-    rf"([\w ]{{0,40}}(?:loss|ppl|perplexity|reward score|scores[^:,]{{0,60}}|acc[^:,]{{0,60}}))\s*:\s*({NUMBER})"
+    rf"(?<![\w])((?:[A-Za-z_][\w ]{{0,40}})?(?:loss|ppl|perplexity|reward score|scores[^:,]{{0,60}}|acc[^:,]{{0,60}}))\s*:\s*({NUMBER})"
 )
 EPOCH = re.compile(r"Epoch (\d+)/(\d+)")
 GRAD_OVERFLOW = re.compile(
@@ -57,8 +59,10 @@ def start(table: Table) -> LineParser:
             micro = int(m[2])
             found = [(k.strip(), v) for k, t in PAIR.findall(m[3]) if (v := number(t)) is not None]
             table.row(found, line=n, step=micro, epoch=float(m[1]))
-        elif ":" in line and ("loss" in line or "ppl" in line or "reward score" in line or "acc (" in line):
+        elif "loss" in line or "ppl" in line or "reward score" in line or "acc (" in line:
             found = [(k.strip(), v) for k, t in PAIR.findall(line) if (v := number(t)) is not None]
+            if not found and "loss" in line and len(line) < 2000:
+                found = [(k, v) for k, v in pairs_of(line) if signal_of(k) != "other"]
             if found:
                 reward = "reward score" in line
                 table.row(found, line=n, step=micro if reward else step)

@@ -12,9 +12,9 @@ from papertrain.monitor.table import Table
 MAIN = re.compile(r"^s:(\d+) ((?:trl|tel|eval):.*)$")
 PAIR = re.compile(rf"(\w{{1,20}}):({NUMBER})")
 OUT = re.compile(
-    rf"^step\s+(\d+)/(\d+) \| loss ({NUMBER})[^|]*\|\s*norm ({NUMBER})[^|]*\|\s*lr ({NUMBER})(?:[^|]*\|\s*({NUMBER}) ms)?(?:.*?\|\s*({NUMBER}) tok/s)?"
+    rf"^step\s+(\d+)/(\d+) \| loss\s{{1,8}}({NUMBER})[^|]*\|\s*norm\s{{1,8}}({NUMBER})[^|]*\|\s*lr\s{{1,8}}({NUMBER})(?:[^|]*\|\s*({NUMBER}) ms)?(?:.*?\|\s*({NUMBER}) tok/s)?"
 )
-VAL = re.compile(rf"^val loss ({NUMBER})")
+VAL = re.compile(rf"^val loss\s{{1,8}}({NUMBER})")
 
 
 def sniff(head: bytes, path: Path) -> float:

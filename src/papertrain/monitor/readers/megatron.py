@@ -31,8 +31,14 @@ def fields(text: str) -> list[tuple[str, float]]:
     return found
 
 
+def skipped(pairs: list[tuple[str, float]]) -> bool:
+    """A window of nothing but skipped steps (fp16 overflow) has no loss either, and no NaN."""
+    row = dict(pairs)
+    return row.get("number of skipped iterations", 0.0) > 0 and not row.get("number of nan iterations")
+
+
 def start(table: Table) -> LineParser:
-    had_loss = False
+    had_loss = ""
 
     def parse(line: str, n: int) -> None:
         nonlocal had_loss
@@ -47,10 +53,11 @@ def start(table: Table) -> LineParser:
             if not whole and len(pairs) < 3:
                 table.skip(n, "line cut short")
                 return
-            if any(k == "lm loss" for k, _ in pairs):
-                had_loss = True
-            elif had_loss and whole and any(k == "grad norm" for k, _ in pairs):
-                pairs.append(("lm loss", nan))
+            names = {k.replace("_", " ") for k, _ in pairs}
+            if "lm loss" in names:
+                had_loss = next(k for k, _ in pairs if k.replace("_", " ") == "lm loss")
+            elif had_loss and whole and names & {"grad norm", "loss scale", "learning rate"} and not skipped(pairs):
+                pairs.append((had_loss, nan))
                 table.facts.setdefault("missing_loss_line", n)
             table.facts["max_steps"] = float(m[2])
             table.row(pairs, line=n, step=int(m[1]))

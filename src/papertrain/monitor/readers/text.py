@@ -6,9 +6,11 @@ The last resort: every reader that knows its program is asked first.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from pathlib import Path
 
 from papertrain.core.chinese import english
+from papertrain.monitor.names import signal_of
 from papertrain.monitor.reader import LineParser, Reader
 from papertrain.monitor.readers._hf import overflow
 from papertrain.monitor.readers._text import NUMBER, head_lines, number
@@ -16,7 +18,7 @@ from papertrain.monitor.readers._where import Place
 from papertrain.monitor.table import NO_STEP, Table
 
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")
-WORDS = r"loss|acc(?:uracy)?|ppl|perplexity|lr|learning[ _]rate|grad[ _]?norm|gnorm|norm|f1|bpb|rewards?|kl|entropy|mfu|mAP|bleu|wer|cer|nll|auc"
+WORDS = r"loss|acc(?:uracy)?|ppl|perplexity|lr|learning[ _]rate|grad[ _]?norm|gnorm|norm|f1|bpb|rewards?|kl|entropy|mfu|xent|cross[ _]?entropy|mAP|bleu|wer|cer|nll|auc"
 NAMED = re.compile(
     rf"(?<![\w])((?:[A-Za-z][\w./-]{{0,40}} )?[A-Za-z_][\w./-]{{0,40}})\s{{0,2}}[:=]\s{{0,4}}({NUMBER})(?![\w.])"
 )
@@ -33,16 +35,20 @@ INDEX = re.compile(
 )
 
 
+KEPT = re.compile(
+    r"(?i)^(train(ing)?|val(id(ation)?)?|test|eval(uation)?|lm|avg|average|mean|total|grad(ient)?|learning|loss|best)$"
+)
+
+
 def pairs_of(line: str) -> list[tuple[str, float]]:
     found = {}
-    for name, text in NAMED.findall(line) + SPOKEN.findall(line):
+    hits = [(name.replace(". ", " ").split(), text) for name, text in NAMED.findall(line) + SPOKEN.findall(line)]
+    lasts = Counter(words[-1].lower() for words, _ in hits)
+    for words, text in hits:
         value = number(text)
-        words = name.replace(". ", " ").split()
         name = " ".join(words)
-        if len(words) == 2 and not re.match(
-            r"(?i)^(train(ing)?|val(id(ation)?)?|test|eval(uation)?|lm|avg|mean|total|grad(ient)?|learning|loss|best)$",
-            words[0],
-        ):
+        # `INFO loss: 2.3` is the loss, `spectro loss=1.5 vocoder loss=0.1` are two.
+        if len(words) == 2 and not KEPT.match(words[0]) and lasts[words[1].lower()] == 1:
             name = words[1]
         if value is not None and not INDEX.match(name) and name not in found:
             found[name] = value
@@ -80,7 +86,7 @@ def start(table: Table) -> LineParser:
         said = place.here(line)
         if not worth:
             return
-        pairs = [p for p in pairs_of(line) if p[1] == p[1] or WORTH.search(p[0])]
+        pairs = [p for p in pairs_of(line) if p[1] == p[1] or signal_of(p[0]) != "other"]
         if not any(WORTH.search(k) for k, _ in pairs) or not (said or place.step != NO_STEP):
             return
         table.row(pairs, line=n, step=place.step, epoch=place.epoch)
@@ -88,4 +94,4 @@ def start(table: Table) -> LineParser:
     return parse
 
 
-READER = Reader(id="text", sniff=sniff, start=start, what="text with named numbers")
+READER = Reader(id="text", sniff=sniff, start=start, what="text with named numbers", last=True)

@@ -44,7 +44,7 @@ def judge(run: History, c: Curve) -> Verdict | None:
     if not falling(run, step, 1.02 if rise > 0.1 else 0.99):
         return None
     better = metric_better(run, step)
-    if better and rise < 0.15:
+    if rise < 0.15 and (better or run.restarted(step)):
         return None
     # Confidence grows as a model fits: the loss may rise while the accuracy stays; only a collapse or a doubling is beyond that.
     strong = (rise >= 1.0 or (rise >= 0.5 and better is not True)) and len(later) >= 3

@@ -66,7 +66,7 @@ RULE = Rule(
     "while the evaluation rests is how overfitting begins.",
     source=PROPOSAL,
     fires="\n".join(f'{{"current_steps": {i * 10}, "total_steps": 2000, "loss": {2 - 0.008 * i:.3f}, "lr": 2e-05, "epoch": {i / 25:.2f}'
-                    + (f', "eval_loss": {1.2 + max(0, 70 - i) * 0.01 + 0.0004 * (i % 3):.4f}' if i % 5 == 0 else "") + "}" for i in range(1, 181)),
+                    + (f', "eval_loss": {1.2 + max(0, 70 - i) * 0.01 + 0.0001 * (i * 7 % 11):.4f}' if i % 5 == 0 else "") + "}" for i in range(1, 181)),
     quiet="\n".join(f'{{"current_steps": {i * 10}, "total_steps": 2000, "loss": {2 - 0.008 * i:.3f}, "lr": 2e-05, "epoch": {i / 25:.2f}'
                     + (f', "eval_loss": {2.4 - 0.006 * i:.4f}' if i % 5 == 0 else "") + "}" for i in range(1, 181)),
 )  # fmt: skip

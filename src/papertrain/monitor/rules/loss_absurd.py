@@ -20,7 +20,11 @@ def check(run: History) -> Iterator[Verdict]:
     if c is not None and len(c) and run.loss_counts:
         y = c.values
         late = median(y[-3:])
-        if late > ABSURD and late > 3 * y[0]:
+        if late < -ABSURD and late < -1000 * max(1.0, abs(median(y[:3]))):
+            first = next(i for i, v in enumerate(y) if v < -1000 * max(1.0, abs(median(y[:3]))))
+            says = say("loss is {value}: a term of it has no lower bound and runs away", value=show(late))
+            yield verdict(RULE.id, "train_loss", "critical", says, c, [first, -1], cls="divergence-lr-too-high")
+        elif late > ABSURD and late > 3 * y[0]:
             says = say("loss is {value}: it exploded", value=show(late))
             yield verdict(
                 RULE.id,
@@ -70,7 +74,7 @@ RULE = Rule(
     name="loss-absurd",
     level="critical",
     check=check,
-    what="The loss is above 1e6 and has grown, or the only number that is left, the mean over the run, is NaN or above 1e6.",
+    what="The loss is above 1e6 and has grown, or below -1e6 and a thousand times its start, or the only number that is left, the mean over the run, is NaN or above 1e6.",
     why="A mean cross-entropy starts near the logarithm of the vocabulary, about 12; values of millions are an explosion.",
     known_problems="Losses that are summed over tokens and not averaged are large in good health: growth is required.",
     source=PROPOSAL,
