@@ -14,8 +14,8 @@ from urllib.parse import parse_qs, quote, unquote, urlsplit
 import msgspec
 
 from papertrain import verbs
-from papertrain.core.errors import PapertrainError
-from papertrain.core.files import only_reading
+from papertrain.core.errors import PapertrainError, of_system
+from papertrain.core.files import only_reading, size_of
 from papertrain.core.redact import redact_json
 from papertrain.core.report import SCHEMA
 from papertrain.core.schema import ENVELOPE, READING, arguments, confine, readable, schema_of, unwritten
@@ -83,6 +83,8 @@ def call(name: str, given: dict[str, Any], folders: list[Path]) -> tuple[dict[st
         failed = False
     except PapertrainError as error:
         document, failed = _error(name, error), True
+    except OSError as error:
+        document, failed = _error(name, of_system(error)), True
     except Exception as fault:
         document, failed = (
             _error(name, PapertrainError(f"a fault of papertrain itself: {type(fault).__name__}", code="fault")),
@@ -112,7 +114,15 @@ def logs(folders: list[Path]) -> list[tuple[str, Path]]:
     for i, folder in enumerate(folders):
         files = [p for p in folder.glob("runs/**/*") if p.suffix in LOG_ENDS and p.is_file() and not p.is_symlink()]
         found += [(f"{LOGS}{i}/{quote(p.relative_to(folder).as_posix())}", p) for p in files]
-    return sorted(found, key=lambda x: -x[1].stat().st_mtime)[:LISTED]
+    return sorted(found, key=lambda x: -_written(x[1]))[:LISTED]
+
+
+def _written(path: Path) -> float:
+    """When it was last written; long ago where it has just gone away."""
+    try:
+        return path.stat().st_mtime
+    except OSError:
+        return 0.0
 
 
 def read_log(uri: str, folders: list[Path]) -> dict[str, Any]:
@@ -148,7 +158,7 @@ async def serve(folders: list[Path]) -> None:
         )
 
     async def list_resources(context: Any, params: Any) -> Any:
-        found = [types.Resource(uri=uri, name=path.name, mime_type="text/plain", size=path.stat().st_size) for uri, path in logs(folders)]  # fmt: skip
+        found = [types.Resource(uri=uri, name=path.name, mime_type="text/plain", size=size_of(path)) for uri, path in logs(folders)]  # fmt: skip
         return types.ListResourcesResult(resources=found)
 
     async def list_templates(context: Any, params: Any) -> Any:
@@ -164,8 +174,9 @@ async def serve(folders: list[Path]) -> None:
         uri = str(params.uri)
         try:
             piece = await anyio.to_thread.run_sync(read_log, uri, folders)
-        except PapertrainError as error:
-            about = redact_json(msgspec.json.encode({"error": error.error()})).decode()
+        except (PapertrainError, OSError) as error:
+            said = of_system(error) if isinstance(error, OSError) else error
+            about = redact_json(msgspec.json.encode({"error": said.error()})).decode()
             return types.ReadResourceResult(
                 contents=[types.TextResourceContents(uri=uri, text=about, mime_type="application/json")]
             )

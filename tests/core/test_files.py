@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import subprocess
 import sys
@@ -188,3 +189,29 @@ def test_a_write_keeps_the_mode_of_the_file(tmp_path: Path) -> None:
 
 def test_a_diff_says_when_the_last_line_has_no_end() -> None:
     assert unified("a", "b", "f").count("No newline at end of file") == 2
+
+
+def test_a_file_that_cannot_be_read_to_its_end_is_one_clear_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "x.yaml"
+    file.write_text("a: 1\n")
+    opened = Path.open
+
+    def broken(self: Path, *args: object, **options: object) -> object:
+        if self == file:
+            raise OSError(errno.EIO, os.strerror(errno.EIO), str(self))
+        return opened(self, *args, **options)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Path, "open", broken)
+    with pytest.raises(PapertrainError, match="input/output error") as said:
+        read_text(file)
+    assert said.value.exit == 2 and said.value.file == str(file)
+
+
+def test_a_file_without_a_size_is_read_up_to_the_limit() -> None:
+    if not Path("/proc/cpuinfo").exists():
+        pytest.skip("no /proc here")
+    assert len(read_text(Path("/proc/cpuinfo"))) > 100
+    with pytest.raises(PapertrainError, match="more than the 50 bytes"):
+        read_text(Path("/proc/cpuinfo"), limit=50)

@@ -142,6 +142,11 @@ def test_a_secret_in_the_name_of_a_file_is_found() -> None:
         assert TOKEN[12:] not in redact(name)
 
 
+def test_a_telling_word_in_front_hides_no_pair_behind_it() -> None:
+    for text in ("title=TR201 unknown-key::`k--hub_token x1Y2z3A4b5C6d7E8` is no key", "unknown-key: `api_key = x1Y2z3A4b5C6d7E8`", "key: token: password: x1Y2z3A4b5C6d7E8"):  # fmt: skip
+        assert "x1Y2z3A4b5C6d7E8" not in redact(text), text
+
+
 def test_names_say_what_they_hold() -> None:
     assert what_it_says("dbPassword") == what_it_says("PGPASSWORD") == "password"
     assert what_it_says("--hub_token") == what_it_says("clientSecret") == what_it_says("MY_OWN_TOKEN") == "secret"

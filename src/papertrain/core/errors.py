@@ -67,11 +67,11 @@ class Refused(PapertrainError):
     exit = 3
 
 
-def of_system(error: OSError) -> PapertrainError:
+def of_system(error: OSError, file: str | Path | None = None) -> PapertrainError:
     """What the system refused (a name too long, no permission, a file that went away, a full disk), as the user's error."""
     import os
 
-    file = error.filename if isinstance(error.filename, str) else None
+    file = error.filename if isinstance(error.filename, str) else file
     # The number is asked, not the text: libraries put whole sentences there.
     why = (os.strerror(error.errno) if error.errno else str(error) or type(error).__name__).lower()
     return PapertrainError(f"the system refuses this: {why}", code="system", file=file)

@@ -24,7 +24,7 @@ from typing import IO
 
 from msgspec.structs import replace
 
-from papertrain.core.errors import PapertrainError, Refused
+from papertrain.core.errors import PapertrainError, Refused, of_system
 from papertrain.core.redact import redact
 from papertrain.core.values import Value
 
@@ -98,12 +98,18 @@ def read_text(path: Path, *, limit: int = TEXT_LIMIT, what: str = "file") -> str
     Raises PapertrainError where it is missing, no regular file, larger than `limit` bytes, or binary.
     """
     regular_file(path, what)
-    size = path.stat().st_size
-    if size > limit:
-        raise PapertrainError(
-            f"{what} has {size:,} bytes, more than the {limit:,} that are read", code="too-large", file=path
-        )
-    raw = path.read_bytes()
+    try:
+        size = path.stat().st_size
+        if size > limit:
+            raise PapertrainError(
+                f"{what} has {size:,} bytes, more than the {limit:,} that are read", code="too-large", file=path
+            )
+        with path.open("rb") as f:
+            raw = f.read(limit + 1)  # it may grow while it is read, and files of /proc have no size
+    except OSError as error:
+        raise of_system(error, path) from None
+    if len(raw) > limit:
+        raise PapertrainError(f"{what} has more than the {limit:,} bytes that are read", code="too-large", file=path)
     if raw.startswith((b"\xff\xfe", b"\xfe\xff")):
         try:
             return raw.decode("utf-16")

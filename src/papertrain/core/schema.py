@@ -114,16 +114,22 @@ def _convert(p: Parameter, value: Any) -> Any:
 
 
 def confine(name: str, value: Any, folders: list[Path], *, is_path: bool) -> None:
-    """Paths, and texts that could be one, must lie in a granted folder. Raises Refused."""
-    from papertrain.core.errors import Refused
+    """Paths, and texts that could be one, must lie in a granted folder. Raises Refused, or PapertrainError for what can be no
+    path (a zero byte, a user nobody knows, links that lead to each other)."""
+    from papertrain.core.errors import PapertrainError, Refused
 
     for item in value if isinstance(value, list) else [value]:
         if not isinstance(item, (str, Path)):
             continue
         text = str(item) if is_path else str(item).split("=", 1)[-1]
-        if not is_path and not (text.startswith(("/", "~", ".", "\\")) or Path(text).exists()):
-            continue
-        target = Path(text).expanduser().resolve()
+        try:
+            if "\0" in text:
+                raise ValueError
+            if not is_path and not (text.startswith(("/", "~", ".", "\\")) or Path(text).exists()):
+                continue
+            target = Path(text).expanduser().resolve()
+        except (ValueError, RuntimeError):
+            raise PapertrainError(f"{name}: {text[:80]!r} can be no path", code="no-file") from None
         if not any(target.is_relative_to(f.resolve()) for f in folders):
             raise Refused(
                 f"{name}: outside of the granted folders",

@@ -45,8 +45,8 @@ _SEPARATORS: tuple[tuple[str, re.Pattern[str]], ...] = (
 _QUOTED = re.compile(
     r"(?:[bBrRuUfF]{1,2})?(?P<q>\\{0,3}(?:\"{3}|'{3}|\"|'|`))(?P<v>[^\n\"'`]{3,}?|(?:(?!(?P=q))[^\n])+?)(?P=q)"
 )
-_LINE = re.compile(r"[^\s\"'<>]{4,4000}")
-_WORD = re.compile(r"[^\s\"',;&|<>(){}\[\]]{4,4000}")
+_LINE = re.compile(r"[^\s\"'`<>]{4,4000}")
+_WORD = re.compile(r"[^\s\"'`,;&|<>(){}\[\]]{4,4000}")
 _LINE_START = re.compile(r"[^\S\n]*(?:export\s+|set\s+|-\s+|#+\s*|\+\s*){0,4}")
 _EXPRESSION = re.compile(
     r"[A-Za-z_][\w.]*\s?[\[(]|(?:os|self|cls|args|cfg|config|conf|settings|env|environ|params?|opts?|options|kwargs|secrets|st|form|request|data|user|module|hparams|training_args|model_args)\.[A-Za-z_]\w*"
@@ -130,7 +130,7 @@ def _value_at(text: str, at: int, start: int, kind: str, name: str) -> tuple[str
     if m is None or _EXPRESSION.match(text, at):
         return None
     value = m[0].rstrip(",;)]}\\")
-    if value.endswith(":") or (value == name and not value.startswith("-")):
+    if value.endswith(":") or value.startswith(":") or (value == name and not value.startswith("-")):
         return None
     return (value, at, at + len(value), False) if value else None
 

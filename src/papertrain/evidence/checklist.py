@@ -240,10 +240,14 @@ def _debug(work: Workspace, grid: list[Run]) -> Step:
         if run.state in ("failed", "interrupted"):
             path = work.run_path(run.id)
             if run.state == "failed" and not any((path / "debug").glob("*.md")):
-                because = say("{run} {why} and was not diagnosed", run=run.id, why=run.because)
-                return Step(
-                    step=4, name="debug", state="missing", because=because, next=line("papertrain", "diagnose", path)
+                fix = _proposed(path)
+                because = (
+                    say("{run} {why}, was diagnosed, and no fix was applied yet", run=run.id, why=run.because)
+                    if fix
+                    else say("{run} {why} and was not diagnosed", run=run.id, why=run.because)
                 )
+                command = line("papertrain", "fix", path, fix) if fix else line("papertrain", "diagnose", path)
+                return Step(step=4, name="debug", state="missing", because=because, next=command)
             because = say("{run}: {why}", run=run.id, why=run.because)
             return Step(
                 step=4,
@@ -283,6 +287,19 @@ def _debug(work: Workspace, grid: list[Run]) -> Step:
     logs = len([*(work.root / "runs").glob("*/debug/*.md"), *(work.root / "runs").glob("earlier/*/debug/*.md")])
     because = say("no failed run is left; {n} debug logs kept", n=logs)
     return Step(step=4, name="debug", state="done", because=because, next="")
+
+
+def _proposed(run: Path) -> str:
+    """The first fix that can be applied, of the newest diagnosis of that run that still stands for its log."""
+    known = sorted((p for p in (run / "debug").glob("*.json") if p.stem.isdigit()), key=lambda p: int(p.stem))
+    if not known or any(f.stat().st_mtime > known[-1].stat().st_mtime + 1 for f in run.glob("*.log")):
+        return ""
+    try:
+        found = json.loads(known[-1].read_text("utf-8"))["diagnoses"]
+        fixes = [f for d in found for f in d["fixes"] if f.get("patch") or f.get("edits")]
+        return str(fixes[0]["id"]) if fixes else ""
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return ""
 
 
 def _results(work: Workspace, grid: list[Run]) -> Step:

@@ -60,11 +60,11 @@ def diagnose(
         replace(d, next_check=filled(d.next_check, paths, config, data_files))
         for d in diagnoses(seen.answer, seen.case, work)
     ]
-    if seen.work is not None and found and not found[0].benign:
-        remember(seen, found)
+    unkept = remember(seen, found) if seen.work is not None and found and not found[0].benign else ""
     decided: Mode = decide_mode(mode, seen.work.root if seen.work else None)
     if found and not found[0].benign:
-        return cause_found(found, seen, paths, config, plan, env, decided)
+        answer = cause_found(found, seen, paths, config, plan, env, decided)
+        return replace(answer, warnings=(*answer.warnings, unkept)) if unkept else answer
     data: dict[str, Any] = {"diagnoses": [as_json(d) for d in found], "unexplained": ""}
     if seen.answer.failed:
         return unexplained(seen, data, decided, paths)
@@ -95,26 +95,34 @@ def unjudged(seen: Look, data: dict[str, Any], mode: Mode, paths: Sequence[Path]
     )
 
 
-def remember(seen: Look, found: Sequence[Diagnosis]) -> None:
-    """In a workspace: `runs/<run>/debug/<n>.json`, from which `fix` finds its patch again. The same answer is kept once."""
+def remember(seen: Look, found: Sequence[Diagnosis]) -> str:
+    """In a workspace: `runs/<run>/debug/<n>.json`, from which `fix` finds its patch again. The same answer is kept once.
+
+    Returns what stood in the way; an answer is given all the same.
+    """
     import json
 
-    from papertrain.core.errors import PapertrainError
+    from papertrain.core.errors import PapertrainError, of_system
     from papertrain.core.files import Writer
     from papertrain.diagnose.answer import as_json
 
     if seen.work is None or not seen.run:
-        return
+        return ""
     folder = seen.work.run_path(seen.run) / "debug"
     text = json.dumps({"diagnoses": [as_json(d) for d in found]}, indent=1, ensure_ascii=False) + "\n"
     known = sorted((p for p in folder.glob("*.json") if p.stem.isdigit()), key=lambda p: int(p.stem))
     try:
         if known and known[-1].read_text("utf-8") == text:
-            return
+            return ""
         with Writer(seen.work.root) as w:
             w.text(f"runs/{seen.run}/debug/{int(known[-1].stem) + 1 if known else 1}.json", text)
-    except (OSError, PapertrainError):
-        return
+    except PapertrainError as error:
+        why = error.one_line()
+    except OSError as error:
+        why = of_system(error).one_line()
+    else:
+        return ""
+    return say("this diagnosis was not kept, so `fix` will not find it: {why}", why=why)
 
 
 def fix_command(

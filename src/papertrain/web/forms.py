@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from papertrain import verbs
-from papertrain.core.errors import PapertrainError
+from papertrain.core.errors import PapertrainError, of_system
 from papertrain.core.files import only_reading
 from papertrain.core.schema import READING, arguments, confine, readable, unwritten
 from papertrain.core.texts import say
@@ -63,6 +63,8 @@ def answer(name: str, given: dict[str, str], folders: list[Path]) -> Any:
             confine(key, value, folders, is_path=params[key].kind is Path)
     except PapertrainError as error:
         return error
+    except OSError as error:
+        return of_system(error)
     return ask(name, values)
 
 
@@ -73,6 +75,8 @@ def ask(name: str, values: dict[str, Any]) -> Any:
             return verbs.load(name)(**values, **unwritten(verbs.load(name)))
     except PapertrainError as error:
         return error
+    except OSError as error:
+        return of_system(error)
     except Exception as fault:
         return PapertrainError(f"a fault of papertrain itself: {type(fault).__name__}", code="fault")
 
