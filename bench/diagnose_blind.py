@@ -23,7 +23,10 @@ from typing import Any, NamedTuple
 from papertrain.verbs.diagnose import diagnose
 
 HERE = Path(__file__).resolve().parent
-FIRST: dict[int, str] = {}
+FIRST = {
+    1: "class 125 of 129 (96.9 %), fix 124 of 129 (96.1 %), benign 9 of 9, unknown 2 of 2",
+    2: "class 100 of 120 (83.3 %), fix 99 of 120 (82.5 %), benign 9 of 10, unknown 4 of 4",
+}
 HEALTHY = {"healthy"}
 WRAPPER = """E0106 10:20:34.117000 4100 torch/distributed/elastic/multiprocessing/api.py:869] failed (exitcode: 1) local_rank: 0 (pid: 4242) of binary: /usr/bin/python3
 Traceback (most recent call last):

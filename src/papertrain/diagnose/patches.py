@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -115,6 +116,9 @@ def said(remedy: Remedy, case: Case) -> Iterator[str]:
         if knob.startswith("rename:"):
             yield f"in the script or config: write {value} instead of {knob.removeprefix('rename:')}"
             continue
+        if knob.startswith("number:"):
+            yield f"in the config: {knob.removeprefix('number:')}: {value}"
+            continue
         deepspeed = HF.get(knob, knob) == "" and knob in DEEPSPEED
         name = DEEPSPEED[knob] if deepspeed else HF.get(knob, knob) or knob
         place = (
@@ -196,6 +200,9 @@ def _one(knob: str, value: Any, case: Case, texts: dict[str, str]) -> Iterator[C
     if knob.startswith("rename:"):
         yield from _rename(knob.removeprefix("rename:"), str(value), files, texts)
         return
+    if knob.startswith("number:"):
+        yield from _as_number(knob.removeprefix("number:"), str(value), files, texts)
+        return
     done = False
     for config in files:
         key = keys_of(config).get(knob, "" if config.kind == "deepspeed" else knob)
@@ -261,6 +268,19 @@ def _rename(old: str, new: str, files: Sequence[Config], texts: dict[str, str]) 
         if after != texts[config.name]:
             texts[config.name] = after
             yield Change(knob=old, old=old, new=new, file=config.name)
+
+
+def _as_number(key: str, value: str, files: Sequence[Config], texts: dict[str, str]) -> Iterator[Change]:
+    """A value that stands there as a text, or as what YAML 1.1 takes for one, written as a number: the value stays."""
+    for config in files:
+        pattern = re.compile(
+            rf"""(?m)^([ \t]*["']?{re.escape(key)}["']?[ \t]*:[ \t]*)(["']?[-+]?\d[\d.eE+-]*["']?)(?=[ \t]*(?:,|#|$))"""
+        )
+        after = pattern.sub(lambda m: m[1] + value, texts[config.name], count=1)
+        if after != texts[config.name]:
+            old = m[2] if (m := pattern.search(texts[config.name])) else None
+            texts[config.name] = after
+            yield Change(knob=key, old=old, new=value, file=config.name)
 
 
 def _environment(remedy: Remedy, case: Case, texts: dict[str, str]) -> Iterator[Change]:

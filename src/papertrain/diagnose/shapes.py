@@ -113,8 +113,16 @@ def hidden_zeros(case: Case, train: Sequence[Row]) -> set[int]:
 def frozen(train: Sequence[Row], i: int) -> bool:
     """The norm repeats to all digits: it was not computed anew, or it is exactly what clipping leaves of a broken one."""
     norm = train[i].get("grad_norm")
-    near = [train[j].get("grad_norm") for j in (i - 1, i + 1) if 0 <= j < len(train)]
+    near = [r.get("grad_norm") for r in (other(train, i, -1), other(train, i, 1)) if r is not None]
     return norm is not None and norm != 0 and math.isfinite(norm) and (norm in near or norm == 1.0)
+
+
+def other(train: Sequence[Row], i: int, way: int) -> Row | None:
+    """The next row that is not the same row printed by another rank."""
+    j = i + way
+    while 0 <= j < len(train) and train[j].values == train[i].values:
+        j += way
+    return train[j] if 0 <= j < len(train) else None
 
 
 def smooth(values: Sequence[float], width: int = 5) -> list[float]:

@@ -18,6 +18,7 @@ WATCHDOG = (
     "WorkNCCL(",
     "HCCL watchdog",
     "watchdog got stuck for",
+    "retrieving ncclUniqueId ~ ncclUniqueId.*(?:Socket Timeout|[Tt]imed? ?out)",
     "Received a dump signal due to a collective timeout",
     "Some NCCL operations have failed or timed out",
     "wait timeout ~ (?i)hccl.*timeout",

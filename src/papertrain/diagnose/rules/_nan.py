@@ -19,6 +19,9 @@ MASKED = (
     "no trainable tokens",
     "trainable tokens: 0",
     "labels are all ignored",
+    "All labels in your dataset are -100",
+    "This instance will be ignored in loss calculation",
+    "[-100, -100 ~ ^\\W*(?:label_ids\\W*)?\\[(?:-100, )+-100\\]\\W*$",
 )
 SDPA = ("cuDNN SDPA backward", "cudnn SDPA")
 BAD_DATA = (

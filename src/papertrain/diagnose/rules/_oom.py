@@ -48,8 +48,8 @@ class Oom(Value, frozen=True, kw_only=True):
 
 PHASES: tuple[tuple[str, str], ...] = (
     ("eval", r"evaluation_loop|prediction_step|nested_concat|torch_pad_and_concatenate|nested_gather|def evaluate|[.: ]evaluate\b|compute_metrics|_pad_across_processes|prediction_loop|predict_step|validation_step|\bvalidate\b|evaluation_step|\bmodel\.generate\(|trainer\.predict"),
-    ("save", r"_save_checkpoint|save_model|save_checkpoint|save_pretrained|full_state_dict|_full_post_state_dict_hook|summon_full_params|get_state_dict|_zero3_consolidated|_consolidated_16bit|full_optim_state_dict|consolidate"),
-    ("resume", r"_load_from_checkpoint|_load_optimizer_and_scheduler|load_checkpoint|resume_from_checkpoint|_load_optimizer|load_state_dict\(torch\.load|optimizer\.load_state_dict"),
+    ("save", r"_save_checkpoint|save_model|save_checkpoint|save_pretrained|full_state_dict|_full_post_state_dict_hook|summon_full_params|get_state_dict|_zero3_consolidated|_consolidated_16bit|full_optim_state_dict|consolidate|_state_dict_utils"),
+    ("resume", r"_load_from_checkpoint|_load_optimizer_and_scheduler|load_checkpoint|resume_from_checkpoint|_load_optimizer|load_state_dict\(torch\.load|optimizer\.load_state_dict|torch\.load\(.{0,40}(?:resume|ckpt|checkpoint)|_cuda_deserialize|restore_location"),
     ("optimizer", r"optim/(?:adam|sgd|optimizer|adafactor|lion)|optimizer\.step|optimizer_step|_foreach|_multi_tensor|_init_group|_single_tensor|exp_avg|state\[.*\] = torch\.zeros|fused_adam|initialize_optimizer_states|unscale_|stage_1_and_2\.py:step|stage3\.py:step|adamw\.py:step"),
     ("load", r"from_pretrained|load_pretrained|_load_state_dict_into|set_module_tensor|quantize|\bmodel\.(?:cuda|to)\(|_apply|deepspeed\.initialize|_configure_(?:zero_)?optimizer|_configure_distributed|create_\w*flat|flatten_dense|get_peft_model|dispatch_model|_move_model_to_device|prepare_model_for_kbit|initialize_model|ParameterList|DistributedDataParallel\(|_broadcast_coalesced|init_process"),
     ("backward", r"backward|autograd"),
@@ -86,11 +86,27 @@ def _find(case: Case) -> Oom | None:
     unallocated = _size(rf"{_SIZE} is reserved by PyTorch but unallocated", text)
     if unallocated is None and reserved is not None and allocated is not None:
         unallocated = max(0.0, reserved - allocated)
+    process, others = holders(text, (allocated or 0.0) + (unallocated or 0.0))
     return Oom(
         line=hit, tried=_size(rf"[Tt]ried to allocate {_SIZE}", text), free=_size(rf"{_SIZE} (?:is )?free", text), allocated=allocated, unallocated=unallocated,
-        total=_size(rf"(?:{_SIZE} total capacity|total capacity of {_SIZE}|{_SIZE} total)", text), process=_size(rf"this process has {_SIZE} memory in use", text),
-        others=_sum(rf"Process \d+ has {_SIZE} memory in use", text), phase=phase(case, hit, exc), steps=steps, frames=frames,
+        total=_size(rf"(?:{_SIZE} total capacity|total capacity of {_SIZE}|{_SIZE} total)", text), process=process, others=others, phase=phase(case, hit, exc), steps=steps, frames=frames,
     )  # fmt: skip
+
+
+def holders(text: str, mine: float) -> tuple[float | None, float | None]:
+    """(memory of this process, of the others). In a container this process is named by its number like the others: it is
+    the one whose memory is what PyTorch counts and the context, and no other fits."""
+    process = _size(rf"this process has {_SIZE} memory in use", text)
+    found = [float(n) * _UNITS.get(u, 1) for n, u in re.findall(rf"Process \d+ has {_SIZE} memory in use", text) if n.count(".") <= 1 and n != "."]  # fmt: skip
+    if not found:
+        return process, None
+    if process is not None or not mine:
+        return process, sum(found)
+    own = [x for x in found if 0.98 * mine <= x <= 1.3 * mine + 3 * GIB]
+    if not own:
+        return mine, sum(found)
+    closest = min(own)
+    return closest, (sum(found) - closest) or None
 
 
 def _whole_message(case: Case, hit: LogLine) -> str:
@@ -127,11 +143,6 @@ def _size(pattern: str, text: str) -> float | None:
         return None
 
 
-def _sum(pattern: str, text: str) -> float | None:
-    found = re.findall(pattern, text)
-    return sum(float(n) * _UNITS.get(u, 1) for n, u in found if n.count(".") <= 1 and n != ".") if found else None
-
-
 def phase(case: Case, hit: LogLine, exc: Exc | None) -> str:
     """Where in the run it happened, by the frames; else by what the log announced last."""
     if exc is not None and exc.frames:
@@ -148,6 +159,10 @@ def phase(case: Case, hit: LogLine, exc: Exc | None) -> str:
     log = next(x for x in case.logs if x.name == hit.file)
     at = next((i for i, x in enumerate(log.lines) if x.no >= hit.line), 0)
     code = " ".join(x.text for x in log.lines[max(0, at - 30) : at] if ".py" in x.text or "-->" in x.text)
+    if re.search(
+        r"_cuda_deserialize|_load_optimizer_and_scheduler|torch\.load\(.{0,40}(?:resume|ckpt|checkpoint)", code
+    ):
+        return "resume"
     for name, pattern in PHASES:
         if code and name not in ("load", "resume") and re.search(pattern, code):
             return name

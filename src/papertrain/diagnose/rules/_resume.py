@@ -20,6 +20,12 @@ WORDS = (
     "Resumed from",
     "resume from step",
     "will skip the first",
+    "Resuming training",
+    "=> loaded checkpoint",
+    "loaded checkpoint ~ (?i)\\bloaded checkpoint\\b",
+    "Resume from ~ (?i)^\\W*(?:\\S+ ){0,4}resum(?:e|ing|ed) (?:training )?from",
+    "Restored all states from",
+    "Loading states from",
 )
 
 
@@ -50,15 +56,29 @@ def _boundary(case: Case) -> Boundary | None:
     for i in range(1, len(rows)):
         (a, _va), (b, _vb) = rows[i - 1], rows[i]
         told = a.file == b.file and any(m.file == a.file and a.line < m.line <= b.line for m in marks)
-        if not told or i < 6 or len(rows) - i < 4:
+        told = told or _goes_on(case, a, b)
+        if not told or i < 2 or len(rows) - i < 2:
             continue
+        enough = i >= 6 and len(rows) - i >= 4
         before, after = [v for _, v in rows[max(0, i - 8) : i]], [v for _, v in rows[i : i + 4]]
         level = statistics.median(before[-3:])
         noise = 1.05 * statistics.median([abs(y - x) for x, y in itertools.pairwise(before)] or [0])
         far = [v for _, v in rows[i + 8 : i + 16]]
         height = statistics.median(after) - level
-        jumped = height > max(4 * noise, 0.1 * level)
+        jumped = enough and height > max(4 * noise, 0.1 * level)
         return Boundary(before=a, after=b, lr_before=a.get("learning_rate"), lr_after=b.get("learning_rate"), jumped=jumped,
                         stays=jumped and (not far or statistics.median(far) > level + 0.5 * height),
-                        dropped=height < -max(4 * noise, 0.1 * level) and bool(far) and statistics.median(far) > level - 0.3 * abs(height))  # fmt: skip
+                        dropped=enough and height < -max(4 * noise, 0.1 * level) and bool(far) and statistics.median(far) > level - 0.3 * abs(height))  # fmt: skip
     return None
+
+
+def _goes_on(case: Case, a: Row, b: Row) -> bool:
+    """Two runs in one log, the second from where the first had stopped: an end between them, and a counter that goes on."""
+    if a.file != b.file:
+        return False
+    ended = any("train_runtime" in r.values and r.file == a.file and a.line < r.line < b.line for r in case.rows)
+    for name in ("step", "epoch"):
+        before, after = a.get(name), b.get(name)
+        if ended and before and after:
+            return before < after <= 1.1 * before + 1
+    return False

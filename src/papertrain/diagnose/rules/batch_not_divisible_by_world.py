@@ -12,6 +12,7 @@ RULE = cause(
         "not divisible ~ (?i)batch.{0,60}(not divisible|must be divisible|should be divisible)",
         "must be divisible ~ (?i)batch.{0,80}must be divisible|divisible by.{0,30}(world|num_process|number of (gpus|devices|processes))",
         "should be divisible ~ (?i)batch.{0,60}should be divisible",
+        "evenly divisible ~ (?i)batch.{0,60}must be evenly divisible",
         "is not divisible by micro-batch-size",
         "batch size should be a round multiple of",
     ),

@@ -10,10 +10,8 @@ RULE = cause(
     why="The collator turns each column into a tensor; this one holds strings. Padding, which the message advises, does not help.",
     sig=(
         "too many dimensions 'str'",
-        "Unable to create tensor ~ (?i)(labels?|target)`? in this case",
         "can't convert np.ndarray of type numpy.str_",
         "expected scalar type Long but found Float",
-        "'float' and 'str'",
         "new(): invalid data type 'str'",
     ),
     confidence=0.82,

@@ -1,16 +1,72 @@
 """A setting has a value that the library does not know."""
 
-from papertrain.diagnose.rule import cause, fix
+import difflib
+import re
+from typing import Any
+
+from papertrain.diagnose.case import Case
+from papertrain.diagnose.rule import Match, by_signature, cause, fix
+
+_GIVEN = (
+    re.compile(r"ValueError: '?([\w.-]+)'? is not a valid"),
+    re.compile(r"(?i)(?:unknown|invalid|unsupported|unrecognized)[^'\"]{0,60}['\"]([\w.-]+)['\"]"),
+    re.compile(r"invalid choice: '([\w.-]+)'"),
+    re.compile(r"(?i)\bgot:? ['\"]?([\w.-]+)['\"]?"),
+    re.compile(r"input_value='([\w.-]+)'"),
+)
+_LIST = re.compile(r"[\[({]((?:['\"][\w.-]+['\"](?:, | or )?){2,})[\])}]")
+
+
+def judge(case: Case) -> Match | None:
+    """With the value that was probably meant, where the message lists the valid ones."""
+    found = by_signature(RULE, case)
+    if found is None:
+        return None
+    text = found.evidence[0].text
+    full = next((e.message for e in case.exceptions if (e.file, e.line) == found.at), "") or text
+    given = next(
+        (
+            m[1]
+            for p in _GIVEN
+            if (m := p.search("ValueError: " + full if "is not a valid" in full and "Error" not in full else full))
+        ),
+        "",
+    )
+    valid = re.findall(r"['\"]([\w.-]+)['\"]", m[1]) if (m := _LIST.search(full)) else []
+    near = difflib.get_close_matches(given, valid, 1, 0.6) if given else []
+    if not near:
+        return found
+    keys = [k for c in case.configs if isinstance(c.value, dict) for k, v in flat(c.value) if v == given]
+    sets = dict.fromkeys(dict.fromkeys(keys), near[0])
+    remedy = fix(
+        f"write {near[0]} instead of {given}",
+        *(() if sets else (f"{near[0]}   # one of: {', '.join(valid[:12])}",)),
+        sets=sets,
+        proof="the config is accepted",
+    )
+    return RULE.found(found.confidence, found.evidence, remedies=(remedy, *RULE.fixes))
+
+
+def flat(value: dict[Any, Any], before: str = "") -> list[tuple[str, Any]]:
+    out: list[tuple[str, Any]] = []
+    for k, v in value.items():
+        out += flat(v, f"{before}{k}.") if isinstance(v, dict) else [(f"{before}{k}", v)]
+    return out
+
 
 RULE = cause(
     "TR579",
     "config-value-not-in-enum",
     "environment",
     title="A setting has a value that the library does not know",
+    judge=judge,
     why="The valid values stand in the message.",
     sig=(
         "is not a valid ~ is not a valid (?!JSON|file|path|url|zip|model|local|git|identifier|folder|repo)\\w+",
         "please select one of",
+        "invalid choice:",
+        "expected one of ~ (?i)(unknown|invalid(?! combination)|unsupported|unrecognized).{0,80}expected one of",
+        "must be one of ~ (?i)(got|unknown|invalid|unsupported|value).{0,120}must be one of|must be one of.{0,200}\\b(got|but)\\b",
         "Input should be ~ Input should be '\\w+'",
         "value is not a valid enumeration member",
     ),

@@ -1,5 +1,7 @@
 """The Trainer removed every column: none bears a name that the model's forward takes."""
 
+import re
+
 from papertrain.diagnose.case import Case
 from papertrain.diagnose.rule import Match, cause, fix
 
@@ -11,11 +13,24 @@ def judge(case: Case) -> Match | None:
         "You should supply an encoding or a list of encodings to this method",
     )
     if not zero:
-        return None
+        return taken(case)
     removed = case.find("don't have a corresponding argument")
     kept = case.facts.true("remove_unused_columns") is False
     confidence = 0.55 if kept else 0.93 if removed or "size 0" not in zero[0].text else 0.82
     return RULE.found(confidence, [zero[0], *removed[:1]])
+
+
+def taken(case: Case) -> Match | None:
+    """A loss or a collator of the user's own that asks for a column which the Trainer has dropped."""
+    for e in case.exceptions:
+        if e.type == "KeyError" and re.search(
+            r"in (?:compute_loss|prediction_step|torch_call)|compute_loss|[Cc]ollat", " ".join(e.frames)
+        ):
+            name = e.message.strip("'\" ")
+            if re.fullmatch(r"[A-Za-z_]\w*", name) and name not in ("labels", "input_ids"):
+                why = f" Here the code asks for {name}, which the model's forward does not take."
+                return RULE.found(0.8, [e.quote()], cause=RULE.why + why)
+    return None
 
 
 RULE = cause(

@@ -13,6 +13,8 @@ RULE = cause(
         "too long ~ (?i)(all|every).{0,40}(too long|exceed)",
         "Dropped lengthy example",
         "No examples left after",
+        "empty after ~ (?i)data ?set is empty after (dropping|filter|removing)",
+        "Dropped ~ (?i)dropped \\d+ (?:too )?long (?:samples|examples|sequences)",
         "num_samples=0 ~ num_samples should be a positive integer value, but got num_samples=0",
     ),
     confidence=0.8,

@@ -9,8 +9,8 @@ RULE = cause(
     title="The data gives no full batch: zero optimizer steps",
     why="Rows divided by batch, ranks and accumulation is below one.",
     sig=(
-        "Total optimization steps = 0",
         'total_steps": 0',
+        "split is too small for sample_packing",
         "There seems to be not a single sample in your epoch_iterator",
         "There seems not to be a single sample in your epoch_iterator",
         "Total optimization steps = 0",
@@ -26,6 +26,7 @@ RULE = cause(
             proof="Total optimization steps is above 0",
         ),
         fix("keep the last incomplete batch", sets={"dataloader_drop_last": False}),
+        fix("no packing where the rows do not fill one pack", "eval_sample_packing: false   # axolotl"),
     ),
     fires="***** Running training *****\n  Num examples = 12\n  Total optimization steps = 0",
     quiet="  Total optimization steps = 1,926",

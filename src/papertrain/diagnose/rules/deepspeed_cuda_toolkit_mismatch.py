@@ -12,6 +12,7 @@ RULE = cause(
         "does not match the version torch was compiled with",
         "has no attribute 'ds_opt_adam'",
         "CUDAMismatchException",
+        "The detected CUDA version ~ detected CUDA version \\([\\d.]+\\) mismatches",
         "MissingCUDAException",
         "CUDA_HOME does not exist",
         "CUDA_HOME environment variable is not set",

@@ -22,6 +22,8 @@ RULE = cause(
         "t >= 0 && t < n_classes",
         "t >= 0 && t < C",
         "Target ~ Target -?\\d+ is out of bounds",
+        "input_val >= zero && input_val <= one",
+        "all elements of target should be between 0 and 1",
         "Class values must be smaller than num_classes",
         "Assertion `cur_target >= 0 && cur_target < n_classes`",
     ),

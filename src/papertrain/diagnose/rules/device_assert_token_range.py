@@ -25,6 +25,7 @@ RULE = cause(
         "ind >= 0 && ind < ind_dim_size",
         "index >= -sizes[i] && index < sizes[i]",
         "vectorized_gather_kernel ~ Assertion",
+        "expanded size ~ expanded size of the tensor \\(\\d+\\) must match .*Target sizes: \\[\\d+, \\d+\\]\\.\\s+Tensor sizes: \\[1, \\d+\\]",
     ),
     confidence=0.95,
     early=True,

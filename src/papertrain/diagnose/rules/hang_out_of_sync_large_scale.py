@@ -17,8 +17,17 @@ def judge(case: Case) -> Match | None:
     if stacks is not None:
         return RULE.found(0.8, stacks.evidence, cause=RULE.why + f" Here {stacks.says}.")
     if not named:
-        return None
+        return stuck(case)
     return RULE.found(0.86, named[:3])
+
+
+def stuck(case: Case) -> Match | None:
+    """In the middle of the run every rank waits in the same collective: one that did not print has not come, or the network."""
+    hang = hangs.timeout(case)
+    if hang is None or hang.differ or not 100 < hang.first_seq < 10**9:
+        return None
+    told = " Here all ranks that speak wait in the same collective: look for the rank that is silent, and for network errors of that minute."
+    return RULE.found(0.45, [hang.line, *hang.lines[1:2]], cause=RULE.why + told)
 
 
 RULE = cause(
@@ -36,6 +45,7 @@ RULE = cause(
         "Not all ranks joined collective",
         "MainThread",
         *hangs.STACK_WORDS,
+        *hangs.WATCHDOG,
     ),
     next_check="py-spy dump --pid <pid>   # on every rank; the one that differs is the suspect",
     fixes=(

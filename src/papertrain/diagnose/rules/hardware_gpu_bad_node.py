@@ -11,8 +11,6 @@ RULE = cause(
     sig=(
         "all CUDA-capable devices are busy or unavailable",
         "CUDA-capable device(s) is/are busy",
-        "GPU is lost",
-        "Unable to determine the device handle for GPU",
     ),
     confidence=0.8,
     next_check="nvidia-smi --query-compute-apps=pid,used_memory --format=csv   # on the node that is named in the log",

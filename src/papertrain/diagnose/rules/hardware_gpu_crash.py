@@ -15,6 +15,8 @@ RULE = cause(
         "CUDA error: misaligned address",
         "unrecoverable error ~ (?i)gpu.*unrecoverable",
         "GPU crash",
+        "GPU is lost",
+        "Unable to determine the device handle for GPU",
     ),
     confidence=0.62,
     yields=("hardware-gpu-xid", "hardware-gpu-ecc", "device-assert-token-range", "device-assert-label-range"),

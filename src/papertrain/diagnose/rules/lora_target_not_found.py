@@ -13,6 +13,7 @@ RULE = cause(
         "Please specify `target_modules` in `peft_config`",
         "No `modules_to_save` found",
         "No modules were targeted for adaptation",
+        "only the following modules are supported ~ Target module",
         "Target modules ~ Target modules? .*not (?:found|supported)",
     ),
     confidence=0.96,

@@ -19,7 +19,9 @@ def judge(case: Case) -> Match | None:
     lrs = case.values("learning_rate")
     if lrs and max(lrs) < 1e-6:
         return None
-    return RULE.found(0.75 if case.find("FSDP", "fsdp") else 0.4, [case.curve[0][0].quote(), case.curve[-1][0].quote()])
+    if not case.find("FSDP", "fsdp"):
+        return None
+    return RULE.found(0.75, [case.curve[0][0].quote(), case.curve[-1][0].quote()])
 
 
 RULE = cause(

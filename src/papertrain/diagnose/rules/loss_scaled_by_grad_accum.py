@@ -1,8 +1,10 @@
 """Loss and norm are multiplied by the accumulation steps."""
 
+import math
 import statistics
 
 from papertrain.diagnose.case import Case
+from papertrain.diagnose.metrics import Row
 from papertrain.diagnose.rule import Match, cause, fix
 
 
@@ -14,6 +16,14 @@ def judge(case: Case) -> Match | None:
         return None
     first = statistics.median(values)
     bad_version = version is not None and (4, 46) <= version[:2] <= (4, 47)
+    beside = compared(case, steps)
+    if beside is not None:
+        row, evaluated, ratio = beside
+        return RULE.found(
+            0.93 if bad_version else 0.86,
+            [row.quote(), evaluated.quote(), *case.facts.where("version:transformers", "gradient_accumulation_steps")],
+            cause=RULE.why + f" Here the training loss is {ratio:.3g} times the evaluation's at the same place, and {steps:.0f} steps are accumulated.",
+        )  # fmt: skip
     # A causal model that was trained before starts between about 0.5 and 4 nats per token.
     if not 0.4 <= first / steps <= 4.5 or first < 6:
         return None
@@ -22,6 +32,24 @@ def judge(case: Case) -> Match | None:
         [case.curve[0][0].quote(), *case.facts.where("version:transformers", "gradient_accumulation_steps")],
         cause=RULE.why + f" Here {first:.3g} / {steps:.0f} = {first / steps:.3g}.",
     )
+
+
+def compared(case: Case, steps: float) -> tuple[Row, Row, float] | None:
+    """A training and an evaluation row beside each other whose ratio is the number of accumulated steps, at every
+    evaluation: no model is so much worse on what it learns from."""
+    found: list[tuple[Row, Row, float]] = []
+    before: list[tuple[Row, float]] = []
+    for r in case.rows:
+        loss, evaluated = r.get("loss"), r.get("eval_loss")
+        if loss is not None and math.isfinite(loss) and loss > 0:
+            before.append((r, loss))
+        elif evaluated and math.isfinite(evaluated) and evaluated > 0 and before:
+            ratio = statistics.median(v for _, v in before[-5:]) / evaluated
+            found.append((before[-1][0], r, ratio))
+    if len(found) < 2 or steps < 2:
+        return None
+    near = [f for f in found if abs(f[2] / steps - 1) < max(0.15, 0.3 / steps)]
+    return near[-1] if len(near) >= 0.7 * len(found) else None
 
 
 RULE = cause(

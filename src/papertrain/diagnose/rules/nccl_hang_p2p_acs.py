@@ -10,7 +10,13 @@ def judge(case: Case) -> Match | None:
     cured = case.find("NCCL_P2P_DISABLE=1 ~ (?i)NCCL_P2P_DISABLE=1.{0,80}(work|fix|solve|cure|help|run)")
     if cured and hang is None:
         return RULE.found(0.6, cured[:1])
-    if hang is None or hang.rows or hang.differ or case.find("Running tokenizer", "Map: ", "Tokenizing"):
+    if (
+        hang is None
+        or hang.rows
+        or hang.differ
+        or 100 < hang.first_seq < 10**9
+        or case.find("Running tokenizer", "Map: ", "Tokenizing")
+    ):
         return None
     return RULE.found(
         0.85 if cured or case.find("IOMMU", "ACS ~ \\bACS\\b") else 0.55 if hang.first_seq <= 5 else 0.4,

@@ -13,6 +13,8 @@ def judge(case: Case) -> Match | None:
         or not (
             busy := case.find(
                 "Running tokenizer ~ (?:Running tokenizer|Tokenizing|Map|Converting format|Preprocessing)[^\\n]*\\b\\d{1,2}%",
+                # Ended, but after a time that is a limit's own.
+                "Running tokenizer ~ 100%.*\\[(?:\\d+:)?[1-9]\\d:\\d\\d<",
                 "Map: ",
                 "Tokenizing",
                 "Grouping texts",

@@ -13,6 +13,7 @@ NAMES = {
 }  # fmt: skip
 _NAME = re.compile(
     r"No module named ['\"]?([A-Za-z_]\w*)|package ([A-Za-z][\w-]*) seems to be not installed"
+    r"|requires the latest version of ([A-Za-z][\w-]*)"
     r"|No package metadata was found for ['\"]?([A-Za-z][\w-]*)|PackageNotFoundError: ([A-Za-z][\w-]*)"
 )
 
@@ -57,6 +58,7 @@ RULE = cause(
         "No module named ~ (ModuleNotFoundError|ImportError|PackageNotFoundError).*No module named",
         "PackageNotFoundError ~ No package metadata was found for|PackageNotFoundError",
         "is not installed ~ (?i)package.{0,40}is not installed",
+        "quantization requires ~ (?i)quantization requires the latest version of (bitsandbytes|\\w+)",
         "Please install ~ ImportError.*[Pp]lease install",
     ),
     confidence=0.88,

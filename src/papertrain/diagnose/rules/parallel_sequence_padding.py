@@ -9,7 +9,7 @@ RULE = cause(
     title="Two parts pad the sequence to different multiples",
     why="The two lengths are close together: one side was padded to a multiple (8, 64, the parallel degree), the other not.",
     sig=(
-        "expanded size ~ expanded size of the tensor \\((\\d+)\\) must match the existing size \\((\\d+)\\)",
+        "expanded size ~ expanded size of the tensor \\((\\d+)\\) must match the existing size \\((\\d+)\\)(?!.*Tensor sizes: \\[1, \\d+\\])",
         "must be divisible by ~ (?i)seq\\w*.{0,40}must be divisible by",
         "Sizes of tensors must match except in dimension",
     ),

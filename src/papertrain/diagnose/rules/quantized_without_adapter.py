@@ -10,6 +10,7 @@ RULE = cause(
     why="4-bit and 8-bit weights cannot be trained themselves.",
     sig=(
         "purely quantized models",
+        "model is not supported yet ~ Training an? \\d-bit model is not supported",
         "You cannot perform fine-tuning on purely quantized models",
         "fine-tuning on purely quantized",
     ),

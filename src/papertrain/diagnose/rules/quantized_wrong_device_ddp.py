@@ -11,6 +11,7 @@ RULE = cause(
     sig=(
         "loaded in 8-bit precision on a different device",
         "loaded in 8-bit or 4-bit precision on a different device",
+        "precision on a different device ~ loaded in \\d-?bit precision on a different device",
         "precision on a different device than the one you are training on",
         "You can't train a model that has been loaded in 8-bit",
     ),
