@@ -197,6 +197,37 @@ def test_no_path_leads_out(page: TestClient, name: str) -> None:
         assert "root:" not in answer.text
 
 
+def test_two_servers_on_one_machine_do_not_log_each_other_out(work: Path) -> None:
+    """A browser keeps cookies by host, whatever the port."""
+    one = TestClient(build([work], "one", 8001), base_url="http://localhost:8001", follow_redirects=False)
+    two = TestClient(build([work], "two", 8002), base_url="http://localhost:8002", follow_redirects=False)
+    jar = dict(one.get("/?token=one").cookies) | dict(two.get("/?token=two").cookies)
+    for page in (one, two):
+        page.cookies.clear()
+        page.cookies.update(jar)
+        assert page.get("/plan").status_code == 200
+
+
+def test_figures_are_pictures_and_nothing_else_is(page: TestClient, work: Path) -> None:
+    (work / "figures" / "main.png").write_bytes(b"\x89PNG\r\n")
+    answer = page.get("/w/0/picture/main.png")
+    assert answer.status_code == 200 and answer.headers["content-type"] == "image/png"
+    for name in ("main.csv", "link.csv", "nothing.png", "..%2fplans%2fours%2fplan.json"):
+        assert page.get(f"/w/0/picture/{name}").status_code == 404
+
+
+@pytest.mark.parametrize("part, status", [("run?run=ours.data.42", 200), ("results", 200), ("earlier", 200), ("run?run=../../etc", 404), ("nonsense", 404)])  # fmt: skip
+def test_what_comes_later_is_asked_for_by_name(page: TestClient, part: str, status: int) -> None:
+    answer = page.get(f"/api/part/0/{part}")
+    assert answer.status_code == status and "<script>alert" not in answer.text
+
+
+def test_the_report_is_taken_along_as_one_file(page: TestClient) -> None:
+    answer = page.get("/report/0/file")
+    assert answer.headers["content-disposition"].startswith("attachment") and "<script" not in answer.text.lower()
+    assert "learning_rate" in answer.text
+
+
 def test_files_are_downloaded_never_shown(page: TestClient) -> None:
     answer = page.get("/w/0/file/figures/main.csv")
     assert answer.text == "a,b\n1,2\n" and answer.headers["content-disposition"].startswith("attachment")

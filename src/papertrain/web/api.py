@@ -16,6 +16,7 @@ from papertrain.core.texts import say
 from papertrain.report.html import three_parts
 from papertrain.report.html_findings import diagnosis_card, signals_table
 from papertrain.report.html_plan import plan_section
+from papertrain.report.plan import result_line
 from papertrain.verbs import _page, _page_fix
 from papertrain.web import pages
 
@@ -43,6 +44,7 @@ class State:
         return {
             "html": plan_section(p),
             "fits": p.fits,
+            "says": result_line(p),
             "values": {k: v for k, v in p.values().items() if k in KNOBS},
             "milliseconds": round(seconds * 1e3, 1),
             "command": self._command(given, changes),

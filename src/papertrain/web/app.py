@@ -15,7 +15,7 @@ from papertrain.core.errors import PapertrainError
 from papertrain.core.redact import redact, redact_json
 from papertrain.core.texts import language
 from papertrain.web import api, forms, pages
-from papertrain.web.guard import COOKIE, HEADERS, LANGUAGE, chosen_language, host_allowed, same_origin, token_given
+from papertrain.web.guard import HEADERS, LANGUAGE, chosen_language, cookie_name, host_allowed, same_origin, token_given
 from papertrain.web.static_files import asset
 
 BODY_LIMIT = 32 * 2**20
@@ -41,7 +41,7 @@ def build(folders: Sequence[Path], token: str, port: int, host: str = "", *, wri
     async def guard(request: Any, call_next: Any) -> Any:
         if not host_allowed(request.headers.get("host"), port, host):
             response: Any = HTMLResponse("this Host is not served", status_code=421)
-        elif (given := token_given(request, token)) is None:
+        elif (given := token_given(request, token, port)) is None:
             response = HTMLResponse(
                 "the address needs its token: take it from the terminal where `papertrain serve` runs", status_code=401
             )
@@ -49,7 +49,7 @@ def build(folders: Sequence[Path], token: str, port: int, host: str = "", *, wri
             response = HTMLResponse("the form came from elsewhere", status_code=403)
         elif given == "address":
             response = RedirectResponse(request.url.path, status_code=303)
-            response.set_cookie(COOKIE, token, httponly=True, samesite="strict")
+            response.set_cookie(cookie_name(port), token, httponly=True, samesite="strict")
         else:
             language.set(chosen_language(request))
             response = await call_next(request)

@@ -10,6 +10,7 @@ from typing import Any
 from papertrain.core.texts import say
 from papertrain.core.training import TrainingPlan
 from papertrain.report.html import tag
+from papertrain.report.plan import result_line
 
 CHOICES = {
     "method": ("full", "lora", "qlora", "dora", "freeze"),
@@ -26,29 +27,36 @@ def knobs(plan: TrainingPlan, number: int, method: str, *, writing: bool) -> str
     """The form beside a plan. An untouched knob leaves its value to the derivation."""
     cards = "" if plan.compute.gpu.id == "cpu" else f"{plan.compute.gpus}x {plan.compute.gpu.label}"
     placeholder = cards or "cpu"
+    verdict = verdict_line(result_line(plan))
     fields = _text("gpu", say("cards"), placeholder) + _knob_fields(plan)
     write = f'<button type="button" id="write" hidden>{escape(say("Write these files"))}</button>' if writing else ""
     return (
         f'<form id="knobs" class="controls" data-work="{number}" data-method="{escape(method)}" action="#"><h2>{escape(say("What if"))}</h2>{fields}'
         f'<p><button type="reset">{escape(say("Back to the plan"))}</button> <button type="button" id="files">{escape(say("Show the files"))}</button> {write}</p>'
-        f'<p id="said" role="status" class="small soft"></p><div id="bytes"></div></form>'
+        f'<p id="said" role="status" class="small soft"></p><div id="bytes"></div>{verdict}</form>'
     )
 
 
 def new_knobs() -> str:
     """The form of a plan from nothing."""
+    verdict = verdict_line("")
     fields = _text("model", say("model"), "Qwen/Qwen2.5-7B-Instruct") + _text("gpu", say("cards"), "4x A100-80GB")
     fields += _text("host_ram", say("host memory"), "512GB") + _text("data", say("data (a file in the folder that is served)"), "train.jsonl")  # fmt: skip
     return (
         f'<form id="knobs" class="controls" action="#"><h2>{escape(say("What is trained, on what"))}</h2>{fields}{_knob_fields(None)}'
-        f'<p><button type="reset">{escape(say("Start again"))}</button></p><p id="said" role="status" class="small soft"></p></form>'
+        f'<p><button type="reset">{escape(say("Start again"))}</button></p><p id="said" role="status" class="small soft"></p>{verdict}</form>'
     )
+
+
+def verdict_line(says: str) -> str:
+    """What the plan says, kept in sight where the plan itself stands far below the knobs."""
+    return f'<p id="verdict" aria-hidden="true">{escape(says)}</p>'
 
 
 def _knob_fields(plan: TrainingPlan | None) -> str:
     found = "".join(_select(n, c, _value(plan, n)) for n, c in CHOICES.items())
     found += "".join(_slider(n, steps, _value(plan, n)) for n, steps in SLIDERS.items())
-    return found + "".join(_text(n, n, _value(plan, n)) for n in NUMBERS)
+    return found + "".join(_text(n, n, _value(plan, n) or "–" * (plan is not None)) for n in NUMBERS)
 
 
 def _value(plan: TrainingPlan | None, name: str) -> str:

@@ -33,10 +33,16 @@ def host_allowed(host: str | None, port: int, extra: str = "") -> bool:
     return host is not None and host.lower() in {f"{n}:{port}" for n in names}
 
 
-def token_given(request: Any, token: str) -> str | None:
+def cookie_name(port: int) -> str:
+    """One per server: browsers keep cookies by host, whatever the port, and two servers must not log each other out."""
+    return f"{COOKIE}-{port}"
+
+
+def token_given(request: Any, token: str, port: int) -> str | None:
     """`cookie` or `address` where the right token came with the request, else None. Compared in constant time."""
-    if hmac.compare_digest(request.cookies.get(COOKIE, "").encode(), token.encode()):
-        return "cookie"
+    for name in (cookie_name(port), COOKIE):
+        if hmac.compare_digest(request.cookies.get(name, "").encode(), token.encode()):
+            return "cookie"
     return "address" if hmac.compare_digest(request.query_params.get("token", "").encode(), token.encode()) else None
 
 

@@ -20,9 +20,13 @@ from papertrain.report.html import table
 from papertrain.verbs import _page_fix
 from papertrain.verbs import _report as parts
 from papertrain.web import controls, forms
+from papertrain.web.kept import Kept
 from papertrain.web.shell import shell
 
 DOWNLOADS = {"tables": (".tex", ".csv", ".md"), "figures": (".pdf", ".png", ".csv", ".py", ".tex")}
+
+
+_kept = Kept()
 
 
 class Site(Value, frozen=True):
@@ -111,12 +115,15 @@ def part(space: Workspace, name: str, run: str) -> str:
         return parts.results_part(space) or nothing_yet(
             say("no results yet"), line("papertrain", "evaluate", space.root)
         )
+    key = (str(space.root.resolve()), name, run, language.get())
     if name == "earlier":
-        return parts.earlier_part(space)
+        return _kept.get(key, (space.root / "runs" / "earlier").rglob("*"), lambda: parts.earlier_part(space))
     cell = next((r for r in space.grid() if r.id == run), None) if name == "run" else None
     if cell is None:
         raise PapertrainError(say("no such run"), code="no-run")
-    return parts.run_part(space.run_path(cell.id), cell.state, cell.because)
+    path = space.run_path(cell.id)
+    files = [*path.glob("*"), *path.glob("debug/*"), space.plan_path(cell.method)]
+    return _kept.get(key, files, lambda: parts.run_part(path, cell.state, cell.because))
 
 
 def nothing_yet(says: str, command: str) -> str:

@@ -32,6 +32,7 @@ async function derive() {
   if (by("bytes")) by("bytes").replaceChildren();
   if (answer.error) { by("said").textContent = answer.error; by("said").className = "small error"; return; }
   by("plan").innerHTML = answer.html;  // rendered and escaped by the server; the policy lets no script of it run
+  by("verdict").textContent = answer.says;
   by("said").className = "small soft";
   by("said").textContent = `${answer.milliseconds} ms (${Math.round(performance.now() - began)} ms) · ${answer.command}`;
   for (const slider of form.querySelectorAll("input[type=range]"))
