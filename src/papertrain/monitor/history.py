@@ -10,6 +10,7 @@ from pathlib import Path
 from papertrain.core.training import TrainingPlan
 from papertrain.monitor.curve import Curve, curve
 from papertrain.monitor.names import preference, signal_of
+from papertrain.monitor.ranks import Ranks
 from papertrain.monitor.stats import median
 from papertrain.monitor.table import NO_STEP, Column, Table
 
@@ -27,6 +28,7 @@ class History:
         self.tables = tuple(tables)
         self.plan = plan
         self.now = now
+        self.ranks: Ranks | None = None
         self.columns: dict[str, list[tuple[str, Table, Column]]] = {}
         for table in self.tables:
             for raw, column in table.columns.items():
@@ -348,5 +350,5 @@ class History:
         return Path(self.files[0]).parent if self.files else Path()
 
 
-TELEMETRY = frozenset(("nvidia_smi", "nvidia_dmon", "npu_smi", "rocm_smi", "dcgmi"))
+TELEMETRY = frozenset(("nvml", "nvidia_smi", "nvidia_dmon", "npu_smi", "rocm_smi", "dcgmi"))
 """Readers of counters: their rows are no steps of the run."""

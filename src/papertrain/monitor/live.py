@@ -18,6 +18,7 @@ from papertrain.core.texts import say
 from papertrain.core.training import TrainingPlan
 from papertrain.core.units import show_seconds
 from papertrain.monitor.history import History
+from papertrain.monitor.nvml import Cards, cards_of
 from papertrain.monitor.run import Examination, Watched, judge, watched
 from papertrain.monitor.verdict import ORDER, SignalState, State, worst
 
@@ -61,6 +62,7 @@ class Follower:
         self.paths = list(paths)
         self.plan_of = plan_of
         self.runs: list[tuple[Path, Watched]] = [(p, w) for p in paths for w in watched(p)]
+        self.cards: dict[int, Cards] = {i: c for i, (p, w) in enumerate(self.runs) if (c := cards_of(p, w)) is not None}
         self.cache: dict[int, Examination] = {}
         self.judged: dict[int, tuple[int, float]] = {}
         self.starts: dict[int, int] = {}
@@ -69,10 +71,12 @@ class Follower:
     def look(self, final: bool = False) -> list[Examination]:
         """Read what is new and judge the runs that grew."""
         found = []
-        for i, (path, w) in enumerate(self.runs):
+        for i, (_, w) in enumerate(self.runs):
             w.poll(final)
+            if i in self.cards:
+                self.cards[i].sample()
             if final or self.due(i, w):
-                self.cache[i] = judge(History(w.name, w.tables, self.plan_of(path), now=time.time()))
+                self.cache[i] = judge(self.history(i))
                 self.judged[i] = (sum(t.rows for t in w.tables), time.monotonic())
             found.append(self.cache[i] if self.cache[i].ended else silence(self.cache[i], *self.quiet_for(i, w)))
         return found
@@ -99,9 +103,14 @@ class Follower:
             not isfinite(c.values[-1]) for t in w.tables for c in list(t.columns.values())[:64] if len(c)
         )
 
+    def history(self, i: int) -> History:
+        path, w = self.runs[i]
+        tables = [*w.tables, self.cards[i].table] if i in self.cards else w.tables
+        return History(w.name, tables, self.plan_of(path), now=time.time())
+
     def histories(self) -> Iterator[History]:
-        for path, w in self.runs:
-            yield History(w.name, w.tables, self.plan_of(path))
+        for i in range(len(self.runs)):
+            yield self.history(i)
 
 
 def silence(e: Examination, quiet: float, usual: float) -> Examination:

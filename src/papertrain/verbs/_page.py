@@ -150,7 +150,8 @@ class Follower:
         from papertrain.monitor.curves import curves_of
         from papertrain.monitor.history import History
         from papertrain.monitor.run import judge
-        from papertrain.verbs.watch import _data, _plan_of, headline
+        from papertrain.verbs._watch_text import headline
+        from papertrain.verbs.watch import _data, _plan_of
 
         history = History(self._run.name, self._run.tables, _plan_of(self.path), now=time.time())
         found = judge(history)

@@ -100,7 +100,7 @@ class Screen:
     ) -> list[str]:
         from papertrain.monitor.verdict import ORDER
         from papertrain.report.curves import plot, spark
-        from papertrain.verbs.watch import headline, signal_lines
+        from papertrain.verbs._watch_text import headline, signal_lines
 
         clock = time.strftime("%H:%M:%S")
         worst = max(range(len(found)), key=lambda i: ORDER.index(found[i].level))
@@ -129,7 +129,7 @@ class Screen:
         return line
 
     def pipe(self, found: list[Examination], news: list[str]) -> None:
-        from papertrain.verbs.watch import headline
+        from papertrain.verbs._watch_text import headline
 
         lines = [headline(e) for e in found]
         for line in [x for x in lines if x not in self.last] + news:

@@ -11,6 +11,7 @@ from papertrain.core.params import Arg, ModeArg
 from papertrain.core.report import Report
 from papertrain.core.texts import say
 from papertrain.core.values import Level
+from papertrain.verbs._watch_text import action, curve, explanation, headline, rank_lines, signal_lines, table
 
 if TYPE_CHECKING:
     from papertrain.core.training import TrainingPlan
@@ -18,8 +19,6 @@ if TYPE_CHECKING:
     from papertrain.monitor.run import Examination
     from papertrain.monitor.verdict import SignalState
 
-CORE = ("train_loss", "eval_loss", "learning_rate", "gpu_utilization", "grad_norm")
-COMMANDS = ("nvidia-smi ", "papertrain ", "npu-smi ", "rocm-smi ")
 LEVELS: dict[str, Level] = {"critical": "error", "warning": "warning", "normal": "ok", "unknown": "ok"}
 
 
@@ -30,6 +29,9 @@ def watch(
     live: Annotated[bool, Arg("keep a view on the terminal until the run ends or Ctrl-C")] = False,
     until: Annotated[Literal["warning", "critical"] | None, Arg("return as soon as a signal is that bad")] = None,
     notify: Annotated[str | None, Arg("run this command, or post to this web hook, once per alarm", "CMD")] = None,
+    stacks: Annotated[
+        bool, Arg("read what every rank is doing: py-spy, saved stack dumps, flight-recorder files")
+    ] = False,
     interval: Annotated[float, Arg("seconds between two looks", "SECONDS", advanced=True)] = 5.0,
     mode: ModeArg = None,
 ) -> Report:
@@ -43,6 +45,7 @@ def watch(
     papertrain watch train.log --plan work/plans/ours/plan.json
     papertrain watch work --live
     papertrain watch run --until critical --notify "notify-send papertrain"
+    papertrain watch run --stacks
     """
     from papertrain.core.errors import PapertrainError
 
@@ -61,15 +64,16 @@ def watch(
         found, histories = follow(
             targets, lambda p: _plan(plan) or _plan_of(p), live=live, until=until, notify=notify, interval=interval
         )
-    else:
-        found, histories = _examine(targets, plan)
+    if stacks or not (live or until or notify):
+        found, histories = _examine(targets, plan, stacks)
     return _report(found, histories, mode=mode, path=paths[0], work=_work(paths[0]))
 
 
-def _examine(targets: list[Path], plan: Path | None) -> tuple[list[Examination], list[History]]:
+def _examine(targets: list[Path], plan: Path | None, stacks: bool = False) -> tuple[list[Examination], list[History]]:
     import time
 
     from papertrain.monitor.history import History
+    from papertrain.monitor.ranks import of_run
     from papertrain.monitor.run import judge, watched
 
     found, histories = [], []
@@ -77,6 +81,8 @@ def _examine(targets: list[Path], plan: Path | None) -> tuple[list[Examination],
         for w in watched(path):
             w.poll()
             run = History(w.name, w.tables, _plan(plan) or _plan_of(path), now=time.time())
+            if stacks:
+                run.ranks = of_run(path if path.is_dir() else path.absolute().parent)
             histories.append(run)
             found.append(judge(run))
     return found, histories
@@ -181,6 +187,8 @@ def _report(
     data = _data(worst)
     if several:
         data["runs"] = [{"run": e.name, **_data(e)} for e, _ in pairs]
+    if run.ranks is not None:
+        data["ranks"] = _rank_rows(run)
     unknown = [s for s in worst.signals if s.level == "unknown"]
     missing = [say("{name}: {how}", name=s.name, how=s.says) for s in unknown]
     return Report(
@@ -189,13 +197,19 @@ def _report(
         level=LEVELS[worst.level],
         result=headline(worst, several),
         body="\n".join(
-            [*(_table([e for e, _ in pairs]) if several else []), *signal_lines(worst), *_curve(worst, run)]
+            [
+                *(table([e for e, _ in pairs]) if several else []),
+                *signal_lines(worst),
+                *rank_lines(run),
+                *curve(worst, run),
+            ]
         ),
         details="\n".join(["", *(f"  unknown  {m}" for m in missing), *(f"  skipped  {s}" for s in worst.skipped)]),
-        explanation=_explanation(worst, run),
-        action=_action(worst, path, work),
+        explanation=explanation(worst, run),
+        action=action(worst, path, work),
         data=data,
         warnings=tuple(worst.notes)
+        + (run.ranks.problems if run.ranks is not None else ())
         + ((say("{n} damaged lines were passed over", n=worst.skipped_lines),) if worst.skipped_lines else ()),
     )
 
@@ -214,6 +228,38 @@ def _data(e: Examination) -> dict[str, Any]:
         "ended": e.ended,
         "files": list(e.files),
     }
+
+
+def _rank_rows(run: History) -> list[dict[str, Any]]:
+    assert run.ranks is not None
+    rows: list[dict[str, Any]] = [
+        {
+            "rank": s.rank,
+            "host": s.host,
+            "pid": s.pid,
+            "doing": s.doing,
+            "still": s.still,
+            "file": s.file,
+            "line": s.at,
+            "stack": [str(f) for f in s.frames[:20]],
+        }
+        for s in run.ranks.stacks
+    ]
+    for f in run.ranks.flights:
+        rows += [
+            {
+                "rank": f.rank,
+                "host": f.host,
+                "group": g.group,
+                "enqueued": g.enqueued,
+                "completed": g.completed,
+                "operation": g.op,
+                "state": g.state,
+                "file": f.file,
+            }
+            for g in f.groups
+        ]
+    return rows
 
 
 def _signal(s: SignalState) -> dict[str, Any]:
@@ -240,155 +286,3 @@ def _signal(s: SignalState) -> dict[str, Any]:
         "class": s.cls or None,
         "evidence": evidence,
     }
-
-
-def headline(e: Examination, several: bool = False) -> str:
-    """One line: the level, the run, its worst signal."""
-    from papertrain.monitor.verdict import ORDER
-
-    known = [s for s in e.signals if s.level != "unknown"]
-    where = _where(e)
-    if not known:
-        return say("unknown: {name} holds no signal that could be judged ({where})", name=e.name, where=where)
-    worst = max(known, key=lambda s: ORDER.index(s.level))
-    if worst.level == "normal":
-        said = next((s for s in known if s.name == "train_loss"), known[0])
-        return say(
-            "normal: {name}, {signal} {says} ({where})", name=e.name, signal=said.name, says=said.says, where=where
-        )
-    return say("{level}: {name}: {says} ({where})", level=worst.level, name=e.name, says=worst.says, where=where)
-
-
-def _where(e: Examination) -> str:
-    if e.total_steps and e.last_step:
-        return say(
-            "step {at:,} of {total:,}, {percent:.0f} %",
-            at=e.last_step,
-            total=e.total_steps,
-            percent=100 * min(1, e.last_step / e.total_steps),
-        )
-    return say("step {at:,}", at=e.last_step) if e.last_step else say("{n:,} rows", n=e.steps)
-
-
-def signal_lines(e: Examination, width: int = 100) -> list[str]:
-    """One row per known signal, the five of the method also when unknown (then on one line: -v has the whole)."""
-    import textwrap
-
-    room = max(24, width - 28)
-    lines = []
-    for s in e.signals:
-        if s.level == "unknown" and s.name not in CORE:
-            continue
-        place = (
-            f"  {Path(s.seen[0].file).name}:{s.seen[0].line}"
-            if s.level in ("warning", "critical") and s.seen and s.seen[0].file
-            else ""
-        )
-        wrapped = textwrap.wrap(s.says + place, width=room, break_long_words=False) or [""]
-        if s.level == "unknown":
-            # A command is never cut: it stands on a line of its own.
-            words, colon, command = s.says.partition(": ")
-            if colon and command.startswith(COMMANDS):
-                lines += [f"  {s.name:<15} {s.level:<8}  {words}:", f"    {command}"]
-                continue
-            wrapped = [textwrap.shorten(s.says, room, placeholder=" ...")]
-        lines.append(f"  {s.name:<15} {s.level:<8}  {wrapped[0]}")
-        lines += [" " * 28 + x for x in wrapped[1:]]
-    more = sum(s.level == "unknown" and s.name not in CORE for s in e.signals)
-    if more:
-        lines.append("  " + say("{n} more signals are not in the log: -v says how to log them", n=more))
-    return lines
-
-
-def _table(found: list[Examination]) -> list[str]:
-    width = max(len(e.name) for e in found)
-    lines = [f"  {e.name:<{width}}  {e.level:<8}  {_where(e):<28} {_loss(e)}" for e in found[:20]]
-    return [*lines, *([f"  … {len(found) - 20} more"] if len(found) > 20 else []), ""]
-
-
-def _loss(e: Examination) -> str:
-    return next((s.says for s in e.signals if s.name == "train_loss"), "")[:50]
-
-
-def _curve(e: Examination, run: History, height: int = 5) -> list[str]:
-    """The curve of the worst signal, else of the loss."""
-    from papertrain.report.curves import plot
-
-    bad = next(
-        (s.name for s in e.signals if s.level == "critical"),
-        next((s.name for s in e.signals if s.level == "warning"), "train_loss"),
-    )
-    c = (
-        (run.evaluations[0] if run.evaluations else None)
-        if bad == "eval_loss"
-        else run.raw_loss
-        if bad == "train_loss"
-        else run.one(bad)
-    )
-    c = c if c is not None and len(c) >= 8 else run.raw_loss
-    if c is None or len(c) < 8:
-        return []
-    return [
-        "",
-        *(f"  {x}" for x in plot(c.steps, c.values, width=76, height=height, title=say("{name} by step", name=c.raw))),
-    ]
-
-
-def _explanation(e: Examination, run: History) -> str:
-    """Why the worst signal matters, and which checkpoint is still good."""
-    from papertrain.monitor.run import all_rules
-    from papertrain.monitor.verdict import ORDER
-
-    worst = max(e.signals, key=lambda s: ORDER.index(s.level))
-    if worst.rule:
-        rule = all_rules()[worst.rule]
-        words = f"{rule.why} ({rule.id} {rule.name})"
-        if worst.cls:
-            words += say("; diagnose looks at {cls} first", cls=worst.cls)
-        good = _last_good(run, worst.since_step) if worst.level == "critical" else ""
-        return f"{good} {words}".strip()
-    if e.level == "unknown":
-        missing = next(s for s in e.signals if s.name == "train_loss")
-        return say("nothing to judge: {why}", why=missing.says)
-    unknown = [s.name for s in e.signals if s.level == "unknown" and s.name in CORE]
-    tail = say("; not in the log: {names}", names=", ".join(unknown)) if unknown else ""
-    return (
-        say("no rule fires on the {n} signals that the log holds", n=sum(s.level == "normal" for s in e.signals)) + tail
-    )
-
-
-def _last_good(run: History, since: int | None) -> str:
-    """The newest checkpoint from before the fault."""
-    if since is None:
-        return ""
-    folders = [run.folder, *run.folder.glob("*/")] if run.folder.is_dir() else []
-    steps = sorted(
-        {
-            int(p.name.rpartition("-")[2])
-            for f in folders
-            for p in f.glob("checkpoint-*")
-            if p.name.rpartition("-")[2].isdigit()
-        }
-    )
-    good = [s for s in steps if s < since]
-    if good:
-        return say("checkpoint-{step} is from before it; everything after it is in doubt.", step=good[-1])
-    return say("No checkpoint from before step {step} is left.", step=since) if steps else ""
-
-
-def _action(e: Examination, path: Path | None, work: Path | None) -> str | None:
-    """One command: the diagnosis where it has a name for what is wrong, else the view that goes on."""
-    from papertrain.verbs._watched import named
-
-    target = next((Path(f) for f in e.files), path)
-    if path is not None and path.is_dir() and target is not None:
-        target = target.parent if target.is_file() else target
-    if target is None or str(target) in ("-", "<stdin>"):
-        return None
-    if any(named(s) for s in e.signals):
-        return f"papertrain diagnose {quoted(target)}"
-    if e.level == "unknown" and e.steps == 0 and e.task == "train" and not e.last_step:
-        return f"papertrain diagnose {quoted(target)}"
-    if e.level != "normal" or not e.ended:
-        return f"papertrain watch {quoted(target)} --live"
-    return f"papertrain next {quoted(work)}" if work is not None else None

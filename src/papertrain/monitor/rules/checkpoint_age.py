@@ -76,6 +76,8 @@ RULE = Rule(
     why="A crash now loses everything since then.",
     known_problems="Only `checkpoint-<step>` folders beside the log are seen; rotation may have deleted all but the newest.",
     source=PROPOSAL,
-    fires="",
+    fires="==> trainer_log.jsonl <==\n"
+    + "\n".join(f'{{"current_steps": {i * 10}, "total_steps": 1000, "loss": {2 - 0.01 * i:.2f}}}' for i in range(1, 71))
+    + "\n==> checkpoint-100/ <==\n==> checkpoint-200/ <==",
     quiet="step=1 loss=2.0\nstep=2 loss=1.9",
 )

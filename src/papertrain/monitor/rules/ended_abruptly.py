@@ -47,6 +47,7 @@ RULE = Rule(
         kind="measured",
         ref="53 W&B records of public repositories: all with an exit record end inside a block, all without end at a block's end",
     ),
-    fires="",
+    # A record of 30 rows that a killed writer left: one whole block.
+    fires="==> run-1.wandb (gzip, base64) <==\nH4sIAAAAAAACA+3Uu2tTYRjH8cRElBilRPCCsxdEwnnPyck5p4qIRREvoHgpotBG6FBpUUkWBweLlQ5VipdNHIQuSgcHR53aJZ3ES0WotlMdrDi0mwWfUAvnJe8D/gHfz9ZSvvyaPLyd3XuOzr/LPDxXvJDLZF9mM3PHFrcdzGRLSWFzKT9wo14fyuZNOUkKm0rre+qNvptD2awp7CoVehr9g331Rm1QflM0kbcqLHsPgn2vHIU4XfDVgvHK3qf+4aajEKULgV6QDVuvNA84CtV0oaIWfNmwUrv43VEI04VQL8iGse1j1xyFSrpQVQuBbPjw21xyFIJ0IdILsqHr1PUNjoKfLsRqoSIbJm4tLzkKJl1I9IJsmHySW1gtFNcKOSnIT2uBdcZTC6FsGP/5/M8hKXRaG2I7oR9lKCO+Puu/70jEVkK/yqqsOP5+/5wjEVkJ/SyrsuLw4tTUSUmckL/6lyhJIkwsVlC/0kg2zYzeG3ZsCq2EfqaRbOroGn/jSFSshH6nsayYnf582ZEIrIR+qLGs2Dg/e8SR8K2EfqmJrDgzsiXvSBgroZ9qIiu6T7/92H6q1pH46qkaT0Y8Hfm1u31EZH2nvtETMqLmdSw7EvYK9VRN6wFduXP+sSNhnaof6AlZ8eLu3h2ORNVKqMdpWk/owo+lq46EdZx+qCda7/jZwqgjYR2nrx6naT2i377c7nUkrOP0Iz0hK2Ymdrr+Ees4ffU4TesZfTTZdH2c1nH6iZ6QFdPxwOv247S+00A/ztY7mgEAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAP/jLxnFu7AAgAAA",
     quiet="step=1 loss=2.0\nstep=2 loss=1.9",
 )

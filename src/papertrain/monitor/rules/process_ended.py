@@ -81,6 +81,8 @@ RULE = Rule(
     known_problems="A run on another machine has a process that cannot be seen from here.",
     source=Source(kind="code", ref="papertrain launch: runs/<run-id>/record.json"),
     status="stable",
-    fires="",
+    fires="==> trainer_log.jsonl <==\n"
+    + "\n".join(f'{{"current_steps": {i * 10}, "total_steps": 1000, "loss": {2 - 0.01 * i:.2f}}}' for i in range(1, 21))
+    + '\n==> record.json <==\n{"pid": 7, "exit_code": 1}',
     quiet="step=1 loss=2.0\nstep=2 loss=1.9",
 )

@@ -52,6 +52,8 @@ RULE = Rule(
     why="The paper will say what the plan says; the run did something else.",
     known_problems="Needs `--plan`, or a workspace that holds one.",
     source=PROPOSAL,
-    fires="",
+    fires="==> train.log <==\n"
+    + "\n".join(f"step={i} loss={2 - 0.01 * i:.2f} lr={4e-5 * (1 - i / 101):.2e}" for i in range(1, 51))
+    + "\n==> plan <==\nlearning_rate=2e-05 total_steps=100 warmup_steps=2",
     quiet="step=1 loss=2.0 lr=1e-5\nstep=2 loss=1.9 lr=2e-5",
 )
