@@ -97,7 +97,7 @@ def _range(e: Estimate, whole: float) -> str:
 
 def _room(capacity: int | None, whole: float) -> str:
     """The whole card behind what is used of it."""
-    return f'<rect x="0" y="16" width="{WIDTH * capacity / whole:.1f}" height="26" class="room"/>' if capacity else ""
+    return f'<path d="M0 16H{WIDTH * capacity / whole:.1f}v26H0z" class="room"/>' if capacity else ""
 
 
 def _limit(capacity: int | None, whole: float) -> str:

@@ -57,14 +57,13 @@ def tests_table(tests: Sequence[Test], columns: Sequence[Column], names: Sequenc
     for t in tests:
         column = names[t.column] if 0 <= t.column < len(columns) else ""
         if t.refused:
-            rows.append((column, f"{t.a} – {t.b}", (say("no test: {why}", why=t.refused), "missing"), "", "", ""))
+            rows.append((column, _pair(t), (say("no test: {why}", why=t.refused), "missing"), "", "", ""))
             continue
         c = columns[t.column]
         interval = "" if t.ci is None else f"[{number(t.ci.low, c)}, {number(t.ci.high, c)}]"
         difference = "–" if t.difference is None else number(t.difference, c, sign=True)
         p = t.p_adjusted if t.p_adjusted is not None else t.p
-        rows.append((column, f"{t.a} – {t.b}", t.test, f"{difference} {interval}", f"{t.n:,} {t.unit}{'' if t.n == 1 else 's'}",
-                     (_p(p), "ok" if t.significant else "")))  # fmt: skip
+        rows.append((column, _pair(t), _test(t).encode(), f"{difference} {interval}", _count(t), (_p(p), "ok" if t.significant else "")))  # fmt: skip
     heads = (
         say("column"),
         say("compared"),
@@ -74,6 +73,27 @@ def tests_table(tests: Sequence[Test], columns: Sequence[Column], names: Sequenc
         say("p, adjusted"),
     )
     return table(heads, rows, numeric=(3, 4, 5)) if rows else ""
+
+
+def _pair(t: Test) -> str:
+    """Which two; a test of one training of each says which training."""
+    seeds = [str(t.details[k]) for k in ("seed_a", "seed_b") if t.details.get(k) is not None]
+    alone = t.details.get("role") == "per-seed" and len(seeds) == 2
+    return f"{t.a} – {t.b}" + (say(", seeds {a} and {b}", a=seeds[0], b=seeds[1]) if alone else "")
+
+
+def _test(t: Test) -> str:
+    """The test's name, which opens what it assumes and how it was counted."""
+    told = "".join(f"<li>{escape(a)}</li>" for a in t.assumptions)
+    if t.signature:
+        told += f'<li><span class="mono">{escape(t.signature)}</span></li>'
+    name = escape(t.test)
+    return f'<details class="test"><summary>{name}</summary><ul class="small">{told}</ul></details>' if told else name
+
+
+def _count(t: Test) -> str:
+    units = t.unit if t.n == 1 else " and ".join(f"{u}s" for u in t.unit.split(" and "))
+    return f"{t.n:,} {units}"
 
 
 def _p(p: float | None) -> str:

@@ -252,7 +252,7 @@ def figures_part(space: Workspace, address: Callable[[Path], str] | None = None)
             from_ = say(", drawn from {file}", file=drawn) if (space.root / drawn).is_file() else ""
             caption = f"figures/{file.name}{from_}"
             parts.append(picture(file.read_bytes() if address is None else address(file), caption))
-    return "".join(parts)
+    return f'<div class="pictures">{"".join(parts)}</div>' if parts else ""
 
 
 def evidence_part(space: Workspace) -> str:
