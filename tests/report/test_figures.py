@@ -16,7 +16,7 @@ import pytest
 
 from papertrain.core.discover import discover
 from papertrain.report import figures
-from papertrain.report.figures import bars, cd, confusion, curves, dots, heatmap, seeds
+from papertrain.report.figures import bars, cd, confusion, curves, dots, heatmap, scaling, scatter, seeds
 from papertrain.report.figures._figure import OKABE_ITO, Drawing, Files, draw, script, to_csv
 
 KNOWN = discover(figures, "FIGURE")
@@ -34,6 +34,10 @@ DRAWINGS: dict[str, Drawing] = {
         (m, "Accuracy (%)", s, 80 + s + k, "E1") for k, m in enumerate(("ours", ODD, "third")) for s in (1, 2, 3))),
     "heatmap": Drawing(name="heatmap", title="Heat map", header=heatmap.HEADER, width=4.5, height=2.2, rows=tuple(
         (m, g, 0.5 + k / 10, f"{50 + 10 * k}.0" if m != ODD else "", k / 2 if m != ODD else None, "E1") for k, m in enumerate(("full", "no a", ODD)) for g in ("x (%)", "y_z (%)"))),
+    "scatter": Drawing(name="cost", title="Cost", header=scatter.HEADER, width=3.3, height=2.4, options={"xlabel": "GPU-hours", "ylabel": "Accuracy (%)", "log": True, "higher": True, "legend_columns": 2}, rows=(
+        ("ours", 12.5, 81.7, 79.0, 84.0, "E1", "runs"), (ODD, 0.4, 70.0, None, None, "E2", "runs"), ("third", 3.0, 66.0, 60.0, 70.0, "E3", "runs"), ("hole", None, 50.0, None, None, "E4", ""))),
+    "scaling": Drawing(name="scaling", title="Scaling", header=scaling.HEADER, width=3.3, height=2.4, options={"xlabel": "parameters", "ylabel": "Accuracy (%)", "logy": False, "legend_columns": 2}, rows=(
+        ("pythia", "pythia-70m", 7e7, 30.0, 28.0, 32.0, "E1"), ("pythia", "pythia-410m", 4.1e8, 41.0, None, None, "E2"), ("pythia", "pythia-1.4b", 1.4e9, 50.0, 48.0, 52.0, "E3"), (ODD, ODD, 1e9, 44.0, None, None, "E4"))),
     "cd": Drawing(name="cd", title="Ranks", header=cd.HEADER, width=4.5, height=1.9, options={"cd": 1.2, "cliques": [["a", "b"], ["b", ODD]]}, rows=(
         ("a", 1.2, 12), ("b", 2.1, 12), (ODD, 3.0, 12), ("d", 3.7, 12))),
 }  # fmt: skip

@@ -12,7 +12,7 @@ import pytest
 from papertrain.core.errors import PapertrainError
 from papertrain.core.results import Cell, Column, Interval, ResultTable
 from papertrain.core.results import Test as Comparison
-from papertrain.report import latex, markdown
+from papertrain.report import latex, markdown, study
 from papertrain.report.escape import csv_cell, macro, tex
 from papertrain.report.table import sheet
 from papertrain.report.venue import venue, venues
@@ -243,9 +243,9 @@ def test_hostile_names_compile_and_show_up(tmp_path: Path) -> None:
     (tmp_path / "main.tex").write_text(
         latex.main_table(sheet(t, [], {"accuracy": HOSTILE[1]}), title=HOSTILE[4]), "utf-8"
     )
-    (tmp_path / "hyper.tex").write_text(latex.hyperparameters({name: {"a_b": name} for name in HOSTILE[:4]}), "utf-8")
+    (tmp_path / "hyper.tex").write_text(study.hyperparameters({name: {"a_b": name} for name in HOSTILE[:4]}), "utf-8")
     (tmp_path / "data.tex").write_text(
-        latex.datasets({name: {"rows": "1,000", "sha256": "ab"} for name in HOSTILE[:4]}), "utf-8"
+        study.datasets({name: {"rows": "1,000", "sha256": "ab"} for name in HOSTILE[:4]}), "utf-8"
     )
     compile_tex(tmp_path, r"\input{main}\input{hyper}\input{data}")
     if shutil.which("pdftotext"):

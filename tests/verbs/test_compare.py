@@ -305,7 +305,7 @@ class TestWorkspace:
         compare([work], output=tmp_path / "submitted")
         predictions(work / "runs/tfidf.reviews.1/predictions.csv", A)
         says = [c["says"] for c in compare([work], against=tmp_path / "submitted", mode="exploratory").data["changes"]]
-        assert any(s.startswith("tfidf reviews accuracy: 0.554545 → 0.636364") for s in says)
+        assert any(s.startswith("tfidf reviews accuracy: 55.5 → 63.6") for s in says)
 
     def test_missing_lists_the_runs_only(self, tmp_path: Path) -> None:
         r = compare([small_study(tmp_path)], missing=True)

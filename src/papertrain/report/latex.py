@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from papertrain.core.results import ResultTable, Test
 from papertrain.report.escape import UNICODE_MACRO, comment, macro, tex
@@ -204,68 +204,3 @@ def numbers(table: ResultTable, tests: Sequence[Test]) -> str:
             define(name + "DiffLow", number(t.ci.low, column, sign=True), t.ci.method)
             define(name + "DiffHigh", number(t.ci.high, column, sign=True), t.ci.method)
     return "".join(out)
-
-
-def hyperparameters(
-    methods: Mapping[str, Mapping[str, str]], *, label: str = "tab:hyperparameters", style: str = ""
-) -> str:
-    """Every decision of every plan: a row per parameter, a column per method."""
-    names = list(dict.fromkeys(k for values in methods.values() for k in values))
-    v = venue(style)
-    lines = [
-        rf"\begin{{tabular}}{{@{{}}l{'r' * len(methods)}@{{}}}}",
-        r"\toprule",
-        " & ".join(["Parameter", *map(tex, methods)]) + r" \\",
-        r"\midrule",
-    ]
-    lines += [
-        " & ".join([tex(n.replace("_", " ")), *(tex(values.get(n, "")) or "--" for values in methods.values())])
-        + r" \\"
-        for n in names
-    ]
-    lines += [r"\bottomrule", r"\end{tabular}"]
-    caption = [
-        rf"\caption{{{tex('Training parameters of each method, as derived; the reason behind each stands in its plan.')}}}",
-        rf"\label{{{label}}}",
-    ]
-    body = [
-        r"\begin{table}[t]",
-        r"\centering\small",
-        *(caption if v.caption == "above" else []),
-        *lines,
-        *(caption if v.caption == "below" else []),
-        r"\end{table}",
-    ]
-    text = "\n".join(body) + "\n"
-    return HEADER + (UNICODE_MACRO if r"\ptuni" in text else "") + text
-
-
-DATA_COLUMNS = ("rows", "examples", "tokens", "trained tokens", "truncated", "classes", "sha256")
-
-
-def datasets(rows: Mapping[str, Mapping[str, str]], *, label: str = "tab:datasets", style: str = "") -> str:
-    """Training data as counted: a row per data set; a count that was not made stays unfilled."""
-    v = venue(style)
-    shown = [c for c in DATA_COLUMNS if any(r.get(c) for r in rows.values())]
-    lines = [
-        rf"\begin{{tabular}}{{@{{}}l{'r' * len(shown)}@{{}}}}",
-        r"\toprule",
-        " & ".join(["Data", *map(tex, shown)]) + r" \\",
-        r"\midrule",
-    ]
-    lines += [" & ".join([tex(name), *(tex(r.get(c, "")) or "--" for c in shown)]) + r" \\" for name, r in rows.items()]
-    lines += [r"\bottomrule", r"\end{tabular}"]
-    caption = [
-        rf"\caption{{{tex('Training data as counted before training; trained tokens carry loss, sha256 is the digest of the file.')}}}",
-        rf"\label{{{label}}}",
-    ]
-    body = [
-        r"\begin{table}[t]",
-        r"\centering\small\setlength{\tabcolsep}{4pt}",
-        *(caption if v.caption == "above" else []),
-        *lines,
-        *(caption if v.caption == "below" else []),
-        r"\end{table}",
-    ]
-    text = "\n".join(body) + "\n"
-    return HEADER + (UNICODE_MACRO if r"\ptuni" in text else "") + text

@@ -10,39 +10,18 @@ import msgspec
 
 from papertrain.core.commands import quoted
 from papertrain.core.errors import PapertrainError, nearest
-from papertrain.core.evidence import number_evidence, read_evidence
-from papertrain.core.results import Cell, Evidence, ResultTable, Test
+from papertrain.core.results import Evidence, ResultTable, Test
 from papertrain.core.values import Value, plain
 from papertrain.core.workspace import Workspace
 from papertrain.report.table import Sheet, sheet
 from papertrain.results import board as boards
-from papertrain.results import cells, checks, names, overall, pairs, roles, sanity
+from papertrain.results import checks, names, overall, roles, sanity
 from papertrain.results.board import Board
 from papertrain.results.collect import Collection, Placed, collect
 from papertrain.results.records import Issue
 from papertrain.results.stats.outcome import finite, show_p
-from papertrain.verbs._results import collect_grid, evidence_of, state_of
-
-SYSTEMS_FOR_ALL_PAIRS = 6
-
-
-class Asked(Value, frozen=True, kw_only=True):
-    """What the user asked for."""
-
-    ours: str | None
-    baseline: str | None
-    metrics: tuple[str, ...]
-    columns: tuple[str, ...]
-    maps: tuple[str, ...]
-    everything: bool
-    figures: tuple[str, ...]
-    venue: str
-    intervals: bool
-    test: str
-    adjust: str
-    alpha: float
-    seed: int
-    resamples: int
+from papertrain.verbs._compare_table import Asked, ordered, table_of, tests_of, with_columns
+from papertrain.verbs._results import collect_grid, state_of
 
 
 class Comparison(Value, frozen=True, kw_only=True):
@@ -54,7 +33,7 @@ class Comparison(Value, frozen=True, kw_only=True):
     issues: list[Issue]
     evidence: list[Evidence]
     overall: list[dict[str, Any]]
-    proposed: list[dict[str, str]]
+    proposed: list[dict[str, Any]]
     missing: list[dict[str, str]]
     understood: str
     placed: list[Placed]
@@ -210,8 +189,8 @@ def _compared(
                 code="unknown-system",
                 nearest=nearest(name, board.systems),
             )
-    board = msgspec.structs.replace(board, systems=_ordered(board.systems, order, asked))
-    board = _with_columns(board, datasets)
+    board = msgspec.structs.replace(board, systems=ordered(board.systems, order, asked))
+    board = with_columns(board, datasets)
     read = [e for head in board.heads for s in board.systems for e in board.runs(s, head).values()]
     outputs = {id(e.items): e.items for e in read if e.items is not None}
     issues = [
@@ -220,134 +199,13 @@ def _compared(
         *sanity.of_scores(e.score for e in read if e.score is not None),
     ]
     issues += checks.between_rows(board)
-    table, evidence = _table(board, asked, root)
-    tests = _tests(board, asked)
+    table, evidence = table_of(board, asked, root)
+    tests = tests_of(board, asked)
     more = overall.over_datasets(board, alpha=asked.alpha)
     return Comparison(
-        board=board, table=table, tests=tests, issues=list(dict.fromkeys(issues)), evidence=evidence, overall=more, proposed=_proposed(board, tests, more), missing=[],
+        board=board, table=table, tests=tests, issues=list(dict.fromkeys(issues)), evidence=evidence, overall=more, proposed=[], missing=[],
         understood=understood, placed=found.placed,
     )  # fmt: skip
-
-
-def _with_columns(board: Board, datasets: Sequence[str]) -> Board:
-    """Data sets of the study that no run has reached get the columns of the others, unfilled."""
-    open_ = [d for d in datasets if d not in {h.dataset for h in board.heads}]
-    like = [h for h in board.heads if h.dataset == board.heads[0].dataset]
-    new = [boards.Head(d, h.metric, h.scale) for d in open_ for h in like]
-    heads = sorted(
-        [*board.heads, *new], key=lambda h: list(datasets).index(h.dataset) if h.dataset in datasets else len(datasets)
-    )
-    gaps = {**board.gaps, **{(s, h): "no file holds it" for s in board.systems for h in new}}
-    ways = {**board.directions, **{h: board.directions[k] for h in new for k in like if k.metric == h.metric}}
-    return msgspec.structs.replace(board, heads=heads, gaps=gaps, directions=ways)
-
-
-def _ordered(systems: Sequence[str], order: Sequence[str], asked: Asked) -> list[str]:
-    """As the user or the study names them; else baselines first and ours last, as papers have it."""
-    if order:
-        return list(systems)
-    last = [s for s in systems if s == asked.ours]
-    return [s for s in systems if s not in last] + last
-
-
-def _table(board: Board, asked: Asked, root: Path | None) -> tuple[ResultTable, list[Evidence]]:
-    made_by = "papertrain compare"
-    grid = {
-        (s, h): cells.cell_of(board, s, h, seed=asked.seed, resamples=asked.resamples)
-        for s in board.systems
-        for h in board.heads
-    }
-    proofs: list[Evidence] = []
-    owners: list[tuple[str, Any]] = []
-    for (s, h), runs in board.entries.items():
-        for e in runs.values():
-            proofs.append(evidence_of(e, root, made_by))
-            owners.append((s, h))
-    known = read_evidence(root) if root is not None else []
-    numbered = number_evidence(known, proofs)
-    ids: dict[tuple[str, Any], list[str]] = {}
-    for owner, proof in zip(owners, numbered):
-        ids.setdefault(owner, []).append(proof.id)
-    means = []
-    for owner, found in ids.items():
-        if len(found) > 1:
-            cell, first = grid[owner], next(e for e in numbered if e.id == found[0])
-            means.append((owner, Evidence(id="", claim=f"{owner[0]}: mean {owner[1].metric} on {owner[1].dataset} over {len(found)} runs", value=cell.value, file=first.file,
-                                          sha256=first.sha256, pointer=f"mean of {', '.join(found)}", unit=owner[1].scale, status=cell.status, made_by=made_by)))  # fmt: skip
-    numbered += number_evidence([*known, *numbered], [m for _, m in means])
-    for (owner, _), proof in zip(means, numbered[len(proofs) :]):
-        ids[owner] = [proof.id]
-    for head in board.heads:
-        way = board.directions[head] if checks.same_items(board.runs(s, head) for s in board.systems) else None
-        ranked = cells.ranks([grid[s, head].value for s in board.systems], way)
-        for s, r in zip(board.systems, ranked):
-            grid[s, head] = msgspec.structs.replace(grid[s, head], rank=r, evidence=(ids.get((s, head)) or [""])[0])
-    columns = tuple(cells.column_of(board, h, [grid[s, h] for s in board.systems]) for h in board.heads)
-    rows: tuple[tuple[Cell, ...], ...] = tuple(tuple(grid[s, h] for h in board.heads) for s in board.systems)
-    baseline = asked.baseline if asked.baseline in board.systems else None
-    table = ResultTable(rows=tuple(board.systems), columns=columns, cells=rows, ours=asked.ours, baseline=baseline)
-    return table, _unique(numbered)
-
-
-def _unique(entries: Sequence[Evidence]) -> list[Evidence]:
-    return list({e.id: e for e in entries}.values())
-
-
-def wanted_pairs(systems: Sequence[str], asked: Asked) -> list[tuple[str, str]]:
-    """ours against all others (the baseline first), else all against the baseline, else all pairs of a few systems."""
-    if asked.ours:
-        others = [s for s in systems if s != asked.ours]
-        others.sort(key=lambda s: s != asked.baseline)
-        chosen = [(asked.ours, s) for s in others]
-        return (
-            chosen if not asked.everything else chosen + [(a, b) for i, a in enumerate(others) for b in others[i + 1 :]]
-        )
-    if asked.baseline:
-        return [(s, asked.baseline) for s in systems if s != asked.baseline]
-    if len(systems) <= SYSTEMS_FOR_ALL_PAIRS or asked.everything:
-        return [(a, b) for i, a in enumerate(systems) for b in systems[i + 1 :]]
-    return []
-
-
-def _tests(board: Board, asked: Asked) -> list[Test]:
-    how = pairs.Comparison(seed=asked.seed, alpha=asked.alpha, resamples=asked.resamples, test=asked.test)
-    out = []
-    for a, b in wanted_pairs(board.systems, asked):
-        for column in range(len(board.heads)):
-            out += pairs.compare_pair(board, column, a, b, how)
-    out.sort(key=lambda t: (t.details.get("role") != "primary", bool(t.refused)))
-    return pairs.adjust(out, asked.alpha, asked.adjust)
-
-
-def _proposed(board: Board, tests: Sequence[Test], more: Sequence[dict[str, Any]]) -> list[dict[str, str]]:
-    """Which figures these results deserve, and why."""
-    out = [
-        {
-            "name": "main",
-            "why": "bars from zero with intervals"
-            if len(board.heads) <= 8
-            else "dots with intervals: too many columns for bars",
-        }
-    ]
-    entries = [e for runs in board.entries.values() for e in runs.values()]
-    if any(not t.refused and t.ci is not None for t in tests):
-        out.append(
-            {
-                "name": "differences",
-                "why": "paired differences around zero answer A against B; overlapping single intervals do not",
-            }
-        )
-    if any(len(runs) > 2 for runs in board.entries.values()):
-        out.append({"name": "seeds", "why": "several seeds: every run is shown"})
-    if any(e.metric == "accuracy" and e.items is not None and e.items.label is not None for e in entries):
-        out.append({"name": "confusion", "why": "classes: which are taken for which"})
-    if len(board.systems) >= 4 and 3 <= len(board.heads) <= 16:
-        out.append(
-            {"name": "heatmap", "why": "several methods in several columns, as in an ablation: where each one stands"}
-        )
-    if any(o["test"] == "friedman" for o in more):
-        out.append({"name": "cd", "why": "several methods on many data sets: mean ranks and what can be told apart"})
-    return out
 
 
 def sheet_of(found: Comparison, asked: Asked) -> Sheet:

@@ -15,10 +15,11 @@ from papertrain.report.figures._figure import Drawing, Files, draw
 from papertrain.report.venue import venue
 from papertrain.results import names, statement
 from papertrain.results.metrics.classify import confusion as counts
-from papertrain.verbs._compare import Asked, Comparison
+from papertrain.verbs._compare import Comparison
+from papertrain.verbs._compare_costs import cost, scaled
+from papertrain.verbs._compare_deserved import BARS_UP_TO, DRAWN_ANYWAY
+from papertrain.verbs._compare_table import Asked
 
-USUAL = {"main", "curves", "confusion", "seeds"}
-BARS_UP_TO = 8
 POINTS = 400
 
 
@@ -35,10 +36,12 @@ def drawn(found: Comparison, asked: Asked) -> Iterator[Files]:
         "seeds": _seeds,
         "cd": _cd,
         "heatmap": _heatmap,
+        "cost": cost,
+        "scaling": scaled,
     }
     asked_for = set(asked.figures) | (set(makers) if asked.everything else set())
     for name, make in makers.items():
-        if name not in USUAL and name not in asked_for:
+        if name not in DRAWN_ANYWAY and name not in asked_for:
             continue
         made = make(found, min(v.text_pt / 72.27, 7.0) if name in ("curves", "cd", "heatmap") else width)
         if made is not None:

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 from papertrain.core.errors import PapertrainError
 from papertrain.core.evidence import append_evidence
 from papertrain.core.files import Writer
-from papertrain.core.units import show_number
 from papertrain.core.workspace import Workspace
 from papertrain.report import html_table, latex, markdown
 from papertrain.results import statement
-from papertrain.verbs._compare import Asked, Comparison, sheet_of
+from papertrain.verbs._compare import Comparison, sheet_of
 from papertrain.verbs._compare_figures import drawn
+from papertrain.verbs._compare_table import Asked
 
-NAMES = ("main", "differences", "curves", "confusion", "seeds", "cd", "heatmap")
+NAMES = ("main", "differences", "curves", "confusion", "seeds", "cd", "heatmap", "cost", "scaling")
 
 
 def write(
@@ -42,12 +41,8 @@ def write(
                     w.text(name, text)
                 for name, blob in files.binaries.items():
                     w.binary(name, blob)
-        plans = _hyperparameters(found)
-        if plans:
-            w.text("tables/hyperparameters.tex", latex.hyperparameters(plans, style=asked.venue))
-        data = _datasets(found)
-        if data:
-            w.text("tables/datasets.tex", latex.datasets(data, style=asked.venue))
+        for name, text in _study(found, asked).items():
+            w.text(name, text)
     return found, [c.path for c in w.changes]
 
 
@@ -94,42 +89,54 @@ def _statement(found: Comparison) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _hyperparameters(found: Comparison) -> dict[str, dict[str, str]]:
-    """Every decision of every plan of the workspace."""
+def _study(found: Comparison, asked: Asked) -> dict[str, str]:
+    """What a workspace knows about itself: parameters, data, compute, and the paragraph that says how it was done."""
+    from papertrain.report import study as tables
+    from papertrain.verbs import _compare_study as facts
+    from papertrain.verbs._compare_setup import setup
+
     if found.work is None:
         return {}
-    work = Workspace(found.work)
-    out: dict[str, dict[str, Any]] = {}
-    for method in work.methods():
-        try:
-            out[found.labels.get(method, method)] = {
-                d.name: show_number(d.value) if d.value is not None else "" for d in work.plan(method).decisions()
-            }
-        except PapertrainError:
-            continue
-    return out
-
-
-def _datasets(found: Comparison) -> dict[str, dict[str, str]]:
-    """The data that the plans were derived for, as they were counted."""
-    if found.work is None:
-        return {}
-    work = Workspace(found.work)
-    out: dict[str, dict[str, str]] = {}
-    for method in work.methods():
-        try:
-            d = work.plan(method).dataset
-        except PapertrainError:
-            continue
-        if d is None or Path(d.path).name in out:
-            continue
-        counts = {
-            "rows": d.rows,
-            "examples": d.examples,
-            "tokens": d.tokens,
-            "trained tokens": d.trainable_tokens,
-            "truncated": d.truncated_examples,
-            "classes": len(d.labels) or None,
+    work, style = Workspace(found.work), asked.venue
+    plans = facts.plans(work)
+    out: dict[str, str] = {}
+    parameters = facts.hyperparameters(work, plans, found.labels)
+    if parameters:
+        out["tables/hyperparameters.tex"] = tables.hyperparameters(parameters, style=style)
+    data = facts.datasets(work, plans)
+    if data:
+        out["tables/datasets.tex"] = tables.datasets(data, style=style)
+    costs = facts.costs(work)
+    if costs:
+        rows = [
+            [
+                found.labels.get(c.method, c.method),
+                c.device,
+                c.devices,
+                str(c.runs),
+                _hours(c.hours_per_run),
+                _hours(c.gpu_hours_per_run),
+                str(c.starts),
+                _hours(c.gpu_hours_in_all),
+            ]
+            for c in costs
+        ]
+        reasons = {
+            c.reason: [found.labels.get(o.method, o.method) for o in costs if o.reason == c.reason]
+            for c in costs
+            if c.reason
         }
-        out[Path(d.path).name] = {k: f"{v:,}" for k, v in counts.items() if v is not None} | {"sha256": d.sha256[:8]}
+        notes = [
+            f"{', '.join(who) if len(who) < len(costs) else 'All methods'}: {why}." for why, who in reasons.items()
+        ]
+        out["tables/compute.tex"] = tables.compute(rows, [", ".join(c.files[:4]) for c in costs], notes, style=style)
+        out["tables/compute.csv"] = facts.compute_csv(costs)
+    if plans or costs:
+        trials = {m.name: m.trials for m in work.study.methods if m.trials is not None}
+        out["tables/setup.tex"] = tables.paragraph(setup(found, plans, costs, trials))
     return out
+
+
+def _hours(x: float | None) -> str:
+    """Three digits: a minute on a small model is not 0.0 hours."""
+    return "" if x is None else f"{x:.3g}"
