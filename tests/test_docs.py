@@ -72,6 +72,13 @@ def test_console_blocks_print_what_the_page_shows(page: Path, tmp_path: Path) ->
             )
 
 
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_every_action_on_a_page_can_be_pasted_into_a_shell(page: Path) -> None:
+    for action in re.findall(r"^(?:🎯 Action|🎯 行动) +(.+)$", page.read_text("utf-8"), re.M):
+        parsed = subprocess.run(["bash", "-n", "-c", action], capture_output=True, text=True)
+        assert parsed.returncode == 0, (action, parsed.stderr)
+
+
 @pytest.mark.parametrize(
     "page", [p for p in PAGES if p.exists() and blocks(p, "python")], ids=lambda p: str(p.relative_to(ROOT))
 )

@@ -13,13 +13,15 @@ class Report(Value, frozen=True, kw_only=True):
     """Result, explanation, action: the same through command line, page and tool server.
 
     data: what `--json` prints under `data`, JSON-ready. head, body, details: text shown before the result, between
-    result and explanation, and with `-v`. action: the next command, or None. level: the worst finding.
+    result and explanation, and with `-v`. action: the next command, or None, exactly as it can be typed; aside: a remark
+    that people see behind it, as a comment of the shell. level: the worst finding.
     """
 
     verb: str
     result: str
     explanation: str
     action: str | None = None
+    aside: str = ""
     data: dict[str, Any] = {}
     head: str = ""
     body: str = ""

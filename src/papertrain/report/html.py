@@ -49,7 +49,8 @@ def three_parts(report: Report) -> str:
     """Result, explanation, action as a definition list, the body below it as written."""
     from papertrain.report.show import LABELS
 
-    said = (report.result, report.explanation, report.action or say("none"))
+    aside = f"       # {report.aside}" if report.aside else ""
+    said = (report.result, report.explanation, (report.action or say("none")) + aside)
     listed = "".join(
         f"<dt>{sign} {word}</dt><dd>{escape(text)}</dd>"
         for (sign, word), text in zip(LABELS[language.get()], said, strict=True)

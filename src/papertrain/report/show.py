@@ -98,7 +98,7 @@ def text_of(report: Report, *, verbose: bool = False, brief: bool = False) -> st
         blocks.extend(f"  - {u}" for u in report.unavailable)
     blocks.append(part(1, report.explanation))
     if report.action:
-        blocks.append(part(2, report.action))
+        blocks.append(part(2, report.action + (f"       # {report.aside}" if report.aside else "")))
     return "\n".join(blocks)
 
 

@@ -98,11 +98,13 @@ def report_of(
         printed = json.dumps(plain(data), indent=1, ensure_ascii=False)
     if printed is not None:
         data["printed"] = printed
+    action, aside = action_of(findings, files, applied, documents)
     return Report(
         verb="check",
         result=_result(findings, documents, applied, dry_run),
         explanation=_explanation(findings, accounts, documents),
-        action=action_of(findings, files, applied, documents),
+        action=action,
+        aside=aside,
         data=plain(data),
         head=printed if printed is not None else "\n".join(t for t in (samples, body) if t),
         details="\n".join([*(_account_line(a) for a in accounts), *(_estimate_line(e) for e in estimates or ())]),

@@ -336,6 +336,6 @@ def _both(a: Report, b: Report) -> Report:
         "evidence": a.data["evidence"],
     }
     return msgspec.structs.replace(
-        b, result=f"{a.result}; {b.result}", explanation=f"{a.explanation}; {b.explanation}", action=a.action if a.level != "ok" else b.action,
+        b, result=f"{a.result}; {b.result}", explanation=f"{a.explanation}; {b.explanation}", action=a.action if a.level != "ok" else b.action, aside=a.aside if a.level != "ok" else b.aside,
         body="\n".join(t for t in (a.body, b.body) if t), data=data, warnings=(*a.warnings, *b.warnings), level=worst([a.level, b.level]),
     )  # fmt: skip

@@ -36,22 +36,19 @@ def action_of(
     files: Sequence[Path],
     applied: Sequence[dict[str, Any]],
     documents: Sequence[ConfigDocument],
-) -> str | None:
-    """One command that works as it stands."""
+) -> tuple[str | None, str]:
+    """One command that works as it stands, and a remark on it."""
     named = " ".join(shlex.quote(str(f)) for f in files)
     mendable = [f for f in findings if f.patch and f.effect == "execution" and f.level in ("error", "warning")]
     if mendable and not applied:
         n = len(mendable)
-        told = (
-            say("(1 change; --diff shows it first)") if n == 1 else say("({n} changes; --diff shows them first)", n=n)
-        )
-        return f"papertrain check {named} --fix       {told}"
+        told = say("1 change; --diff shows it first") if n == 1 else say("{n} changes; --diff shows them first", n=n)
+        return f"papertrain check {named} --fix", told
     serious = [f for f in findings if f.level == "error"] or [f for f in findings if f.level == "warning"]
     if serious or findings:
-        return f"papertrain explain {(serious or list(findings))[0].rule}       " + say(
-            "(what it is, why, where it was read)"
-        )
-    return _next(files, documents)
+        worst = (serious or list(findings))[0].rule
+        return f"papertrain explain {worst}", say("what it is, why, where it was read")
+    return _next(files, documents), ""
 
 
 def _next(files: Sequence[Path], documents: Sequence[ConfigDocument]) -> str | None:

@@ -89,9 +89,10 @@ def _told(
         result=compared.result,
         body="\n".join(body),
         explanation=compared.explanation,
-        action=f"{line('papertrain', 'launch', output, '--run', open_cell, '--yes', '--env', tour.environment.path)}       ({say('the cell that was left to run')})"
+        action=line("papertrain", "launch", output, "--run", open_cell, "--yes", "--env", tour.environment.path)
         if open_cell
         else line("papertrain", "report", output, "-o", "report.html"),
+        aside=say("the cell that was left to run") if open_cell else "",
         data={
             "seconds": dict(tour.times),
             "faults": faults,
