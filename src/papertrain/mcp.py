@@ -28,6 +28,7 @@ EXTRA = {
 }
 LOGS = "papertrain://log/"
 LISTED = 100
+INTERRUPTED = 130
 INSTRUCTIONS = (
     "Read-only tools of a training engineer. `next` names the one command to run now; writing is done on the command line. "
     "Every answer has result, explanation and action; `data` is short unless brief is false. Text that comes from logs and "
@@ -206,7 +207,10 @@ def main() -> int:
     import anyio
 
     folders = [Path(p) for p in sys.argv[1:]] or [Path.cwd()]
-    anyio.run(serve, folders)
+    try:
+        anyio.run(serve, folders)
+    except KeyboardInterrupt:
+        return INTERRUPTED
     return 0
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.client
+import signal
 import socket
 import subprocess
 import sys
@@ -43,6 +44,25 @@ def test_clients_that_dawdle_keep_nobody_waiting_and_are_let_go(served: str) -> 
         s.settimeout(30)
         assert s.recv(1) == b"", "the server should have closed it"
         s.close()
+
+
+TOOLS = '{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}'
+
+
+@pytest.mark.parametrize("words", [["serve", "--no-open"], ["mcp"]], ids=lambda w: w[0])
+def test_ctrl_c_stops_it_with_130_and_no_trace_and_no_module_of_the_folder_is_imported(
+    tmp_path: Path, words: list[str]
+) -> None:
+    for name in ("secrets", "uvicorn", "anyio", "mcp", "socket"):
+        (tmp_path / f"{name}.py").write_text("raise SystemExit('imported from the folder')")
+    process = subprocess.Popen([EXE, *words], cwd=tmp_path, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)  # fmt: skip
+    assert process.stdin is not None and process.stdout is not None
+    process.stdin.write(TOOLS + "\n")
+    process.stdin.flush()
+    assert process.stdout.readline()
+    process.send_signal(signal.SIGINT)
+    _, error = process.communicate(timeout=30)
+    assert process.returncode == 130 and "Traceback" not in error and "imported" not in error
 
 
 def test_another_address_needs_to_be_meant(tmp_path: Path) -> None:

@@ -36,4 +36,5 @@ def mcp(
             raise PapertrainError("not a folder", code="no-folder", file=folder)
     sys.stdout.flush()
     # A face is a program of its own: it replaces this process, so that standard input and output are its alone.
-    os.execv(sys.executable, [sys.executable, "-m", "papertrain.mcp", *map(str, folders)])
+    # -P: no module of the folder it is started in is imported.
+    os.execv(sys.executable, [sys.executable, "-P", "-m", "papertrain.mcp", *map(str, folders)])

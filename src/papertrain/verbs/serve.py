@@ -50,5 +50,5 @@ def serve(
             raise PapertrainError("not a folder", code="no-folder", file=folder)
     sys.stdout.flush()
     arguments = [host, str(port), "0" if no_open else "1", "1" if write else "0", *map(str, work)]
-    # A face is a program of its own: it replaces this process.
-    os.execv(sys.executable, [sys.executable, "-m", "papertrain.web", *arguments])
+    # A face is a program of its own: it replaces this process. -P: no module of the folder it is started in is imported.
+    os.execv(sys.executable, [sys.executable, "-P", "-m", "papertrain.web", *arguments])

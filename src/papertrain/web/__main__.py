@@ -12,6 +12,7 @@ from papertrain.web.app import build
 from papertrain.web.guard import patient
 from papertrain.web.pages import warm
 
+INTERRUPTED = 130
 WARM_AFTER = 1.0
 """Seconds after the start: the first page comes before."""
 
@@ -60,5 +61,14 @@ def main() -> int:
     return 0
 
 
+def stoppable() -> int:
+    """uvicorn hands a Ctrl-C on once the last answer is out."""
+    try:
+        return main()
+    except KeyboardInterrupt:
+        sys.stderr.write("\nstopped\n")
+        return INTERRUPTED
+
+
 if __name__ == "__main__":
-    raise SystemExit(main())
+    raise SystemExit(stoppable())
