@@ -79,7 +79,7 @@ def assemble(q: Question, sets: dict[str, Any], task: str, method: Decision[str]
     steps_task.check_method(model, compute, method.value)
     precision = settle(steps_task.precision(compute.gpu), sets)
     optimizer = settle(steps_task.optimizer(), sets)
-    attention = settle(steps_task.attention(compute.gpu), sets)
+    attention = settle(steps_task.attention(compute.gpu, model), sets)
     asked_length = q.seq_len if q.seq_len is not None else sets.get("sequence_length")
     length = steps_task.sequence_length(model, task, data, asked_length)
     packing = settle(steps_task.packing(task, data, length.value), sets)

@@ -6,30 +6,22 @@ Derived from what autograd saves (checked on the CPU with saved-tensor hooks); a
 from __future__ import annotations
 
 from papertrain.core.values import Value
-from papertrain.plan.memory_dtypes import Dtypes, family
+from papertrain.plan.memory_attention import kept_by_attention, written_out
+from papertrain.plan.memory_dtypes import Dtypes
+from papertrain.plan.memory_families import (
+    CLAMPED_MLP,
+    COHERE_NORMS,
+    DROPOUT_IN_MLP,
+    FOUR_NORMS,
+    FP32_NORMS,
+    HEAD_NORMS,
+    OUTPUTS,
+    PARALLEL,
+    PYTHON_GELU,
+)
 from papertrain.plan.memory_state import matched
+from papertrain.plan.memory_widths import Widths, kept_by_inputs, widths
 from papertrain.plan.setup import Setup
-
-FUSED_QKV = {
-    "qwen",
-    "phi3",
-    "gptneox",
-    "internlm2",
-    "baichuan",
-    "chatglm",
-    "falcon",
-    "gpt2",
-    "mpt",
-    "gptbigcode",
-    "bloom",
-    "dbrx",
-}
-NO_ROTARY = {"gpt2", "mpt", "gptbigcode", "bloom", "opt", "gptneo"}
-PARALLEL = {"gptneox", "gptj", "phi", "falcon", "codegen", "cohere"}
-FOUR_NORMS = {"gemma2", "gemma3", "gemma3text", "glm4"}
-HEAD_NORMS = {"qwen3", "qwen3moe", "gemma3", "gemma3text", "olmo2"}
-OUTPUTS = ("o_proj", "out_proj", "c_proj", "dense", "wo")
-PYTHON_GELU = ("gelu_new", "gelu_pytorch_tanh_python", "gelu_fast")
 
 
 class Layer(Value, frozen=True, kw_only=True):
@@ -48,33 +40,6 @@ class Layer(Value, frozen=True, kw_only=True):
     selective: float
 
 
-class Widths(Value, frozen=True, kw_only=True):
-    """The widths of one layer, what is trained of it, and who computes it how.
-
-    hidden, queries, keys, heads: as in the model. mid: MLP width times the experts of one token. routed: those experts.
-    attention_hit, mlp_hit: adapted matrices that read the layer's input; output_hit, down_hit: the one behind is adapted.
-    """
-
-    hidden: float
-    queries: float
-    keys: float
-    heads: float
-    ffn: float
-    mid: float
-    routed: int
-    full: bool
-    attention_hit: int
-    output_hit: bool
-    mlp_hit: int
-    down_hit: bool
-    fused_qkv: bool
-    rotary: bool
-    encoder: bool
-    liger: bool
-    packed: bool
-    family: str
-
-
 def layer(s: Setup, d: Dtypes) -> Layer:
     """One layer under this setup: what stays for the backward pass, then what that pass needs on top."""
     w = widths(s, d)
@@ -91,98 +56,37 @@ def layer(s: Setup, d: Dtypes) -> Layer:
         kept=kept,
         kept_per_position=per_position,
         extra=extra,
-        extra_per_position=6.0 * a if s.attention == "eager" else 0.0,
+        extra_per_position=6.0 * a if written_out(s, d, w) else 0.0,
         extra_last=extra - (d.out * w.ffn if w.packed and not w.full and not w.liger and s.model.gated else 0.0),
         mlp=d.out * w.ffn,
         selective=c * (2 * w.queries + w.keys + w.ffn + h) + d.stream * h,
     )
 
 
-def widths(s: Setup, d: Dtypes) -> Widths:
-    m = s.model
-    arch = family(m)
-    encoder = m.kind in ("encoder", "vision")
-    routed = m.experts_per_token if m.experts else 1
-    ffn = float((m.expert_ffn or m.ffn) if m.experts else m.ffn)
-    names = {x.name for x in matched(m, s.lora_targets)} if d.adapters else set()
-    attention = [x for x in m.linears if x.place == "attention" and x.name in names]
-    mlp = [x for x in m.linears if x.place in ("mlp", "expert") and x.name in names]
-    return Widths(
-        hidden=float(m.hidden),
-        queries=float(m.heads * m.head_dim),
-        keys=float(m.kv_heads * m.head_dim),
-        heads=float(m.heads),
-        ffn=ffn,
-        mid=ffn * routed,
-        routed=routed,
-        full=not d.adapters,
-        attention_hit=sum(x.inputs == m.hidden and not x.name.endswith(OUTPUTS) for x in attention),
-        output_hit=any(x.name.endswith(OUTPUTS) for x in attention),
-        mlp_hit=sum(x.inputs == m.hidden for x in mlp),
-        down_hit=any(x.outputs == m.hidden != x.inputs for x in mlp),
-        fused_qkv=d.profile.fused_qkv or arch in FUSED_QKV,
-        rotary=arch not in NO_ROTARY and not encoder,
-        encoder=encoder,
-        liger=s.loss in d.profile.fused_layers_with,
-        packed=s.loss in d.profile.fused_layers_with or s.loss in d.profile.fused_norms_with,
-        family=arch,
-    )
-
-
-def kept_by_inputs(d: Dtypes, w: Widths, width: float, modules: int, hit: int) -> float:
-    """The input that several matrices share: once, or once per matrix where each casts it for itself."""
-    if w.full:
-        return d.compute * width * (1 if d.stream == d.compute else modules)
-    if not hit:
-        return 0.0
-    if d.quantised is not None and d.stream == 2.0:
-        return d.compute * width
-    if d.autocast:
-        return d.compute * width * hit
-    if d.trained == d.stream:
-        return d.compute * width
-    return 4.0 * width * (1 if d.stream == 4.0 else hit)
-
-
 def kept_by_norms(s: Setup, d: Dtypes, w: Widths) -> float:
     """RMSNorm written in Python keeps an fp32 copy, and its output if its weight is trained; a fused norm its input."""
     python = s.model.norm == "rmsnorm" and d.profile.norms == "python" and not (w.packed and w.full)
-    one = 4 * w.hidden + 4 + (d.stream * w.hidden if w.full else 0.0) if python else d.stream * w.hidden + 8
-    kept = one * (4 if w.family in FOUR_NORMS else 1 if w.family in PARALLEL else 2)
+    own = 4.0 if w.family in FP32_NORMS else d.stream
+    if w.family in COHERE_NORMS and d.profile.norms == "python":
+        one = 4 * w.hidden + 8 + (4 * w.hidden if w.full else 0.0)
+    elif python:
+        one = 4 * w.hidden + 4 + (own * w.hidden if w.full else 0.0)
+    else:
+        one = d.stream * w.hidden + 8
+    # a decoder that looks at an encoder has one more
+    kept = one * ((4 if w.family in FOUR_NORMS else 1 if w.family in PARALLEL else 2) + w.blocks - 1)
     if w.family in HEAD_NORMS:
         heads = w.queries + w.keys
-        kept += 4 * heads + (d.compute * heads if w.full else 0.0) if python else d.compute * heads
+        kept += 4 * heads + (min(own, 4.0) * heads if w.full else 0.0) if python else d.compute * heads
     return kept
-
-
-def kept_by_attention(s: Setup, d: Dtypes, w: Widths) -> tuple[float, float]:
-    """Inputs, q, k, v and the output; the second figure is per position attended to, where scores are written out."""
-    c, q, k, a = d.compute, w.queries, w.keys, w.heads
-    kept = kept_by_inputs(d, w, w.hidden, 1 if w.fused_qkv else 3, w.attention_hit)
-    per_position = 0.0
-    if s.attention == "eager":
-        kept += c * 4 * q  # keys and values are repeated for every head
-        if w.encoder or w.family == "gpt2":
-            per_position = a * (9.0 if c == 4.0 else 7.0 if d.autocast else 5.0)  # softmax, its dropout, the mask
-        else:
-            per_position = a * (6.0 if c == 2.0 else 4.0)  # softmax in fp32 and its 16-bit copy
-    elif d.profile.repeats_keys and k < q:
-        kept += c * 4 * q + 4 * a
-    else:
-        kept += c * (2 * q + 2 * k) + 4 * a
-    if w.fused_qkv and w.rotary and not (d.profile.repeats_keys and k < q):
-        kept += c * (q + k)  # v is a view that keeps q and k alive as they were before the rotation
-    if not w.full and w.output_hit and not d.autocast and d.trained != d.stream:
-        kept += 4.0 * q
-    if w.encoder or w.family == "gpt2":
-        kept += 2 * w.hidden  # dropout masks, a byte each
-    return kept, per_position
 
 
 def kept_by_mlp(s: Setup, d: Dtypes, w: Widths) -> float:
     kept = kept_by_inputs(d, w, w.hidden, 2 if s.model.gated else 1, w.mlp_hit) * w.routed
     if s.model.gated:
-        kept += (2.0 if w.liger else 3.0) * d.out * w.mid
+        kept += (2.0 if w.liger else 6.0 if w.family in CLAMPED_MLP else 3.0) * d.out * w.mid
+        if s.model.activation in PYTHON_GELU:
+            kept += 3.0 * d.out * w.mid
     elif s.model.activation in PYTHON_GELU:
         kept += 4.0 * d.out * w.mid
     elif s.model.activation != "relu" or not w.full:
@@ -193,6 +97,8 @@ def kept_by_mlp(s: Setup, d: Dtypes, w: Widths) -> float:
         kept += (4.0 if cast else d.compute) * w.mid
     if s.model.experts:
         kept += 2 * d.compute * w.hidden * w.routed
+    if w.family in DROPOUT_IN_MLP:
+        kept += w.mid + (d.out * w.mid if s.model.activation == "relu" else 0.0)
     return kept
 
 

@@ -56,8 +56,8 @@ def ranges(s: Setup, d: Dtypes) -> Ranges:
         up, down = up + 0.45, down + 0.35  # vocabulary, heads and ratio of the MLP are guesses
     basis: tuple[str, ...] = (f"profile {p.id}: {p.label}",)
     if s.model.kind in ("encoder-decoder", "multimodal"):
-        up, down = up + 0.40, down + 0.25
-        basis += (f"{s.model.kind}: counted as one stack of text layers, which it is not",)
+        up, down = up + 0.15, down + 0.10
+        basis += (f"{s.model.kind}: source and target are counted as equally long",)
     return Ranges(
         allocated_down=0.06 + down, allocated_up=0.07 + up, reserved_down=0.12 + down, reserved_up=0.13 + up,
         device_down=0.14 + down, device_up=0.18 + up, basis=basis,

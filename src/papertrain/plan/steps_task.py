@@ -12,6 +12,8 @@ from papertrain.core.models import Compute, DatasetProfile, Gpu, ModelSpec
 from papertrain.core.units import show_count
 from papertrain.core.values import Contest, Decision, Source
 from papertrain.facts.laws import law
+from papertrain.plan.memory_dtypes import family
+from papertrain.plan.memory_families import EAGER_ONLY
 from papertrain.plan.rulesets import ADAPTERS, PREFERENCE, REINFORCED
 
 FORMAT_TASK = {
@@ -155,7 +157,12 @@ def optimizer() -> Decision[str]:
     )
 
 
-def attention(gpu: Gpu) -> Decision[str]:
+def attention(gpu: Gpu, model: ModelSpec) -> Decision[str]:
+    if family(model) in EAGER_ONLY:
+        return Decision(
+            name="attention", value="eager", rests_on=("model",), source=law("machine").source("attention.eager_only"),
+            why=f"transformers has no other kernel for {model.architecture} in every version: asked for sdpa it would stop at the start",
+        )  # fmt: skip
     why = "torch's own kernel, the default of transformers: no attention matrix in memory"
     if gpu.vendor == "nvidia" and not lacks_bf16(gpu):
         why += "; FlashAttention-2 would need the flash-attn package"

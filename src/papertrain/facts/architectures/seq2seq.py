@@ -19,7 +19,7 @@ def t5(config: Fields) -> Parts:
     p = Parts(
         "encoder-decoder", layers=encoder + decoder, hidden=config.int("d_model", high=1_000_000), heads=config.int("num_heads", high=10_000),
         head_dim=config.int("d_kv", default=64, high=100_000), ffn=config.int("d_ff", high=100_000_000), vocab=config.int("vocab_size", high=100_000_000),
-        gated=gated, activation=act.removeprefix("gated-"),
+        gated=gated, activation="gelu_new" if act == "gated-gelu" else act.removeprefix("gated-"),
     )  # fmt: skip
     p.embedding = p.vocab * p.hidden
     blocks = encoder + 2 * decoder  # the decoder also attends to the encoder

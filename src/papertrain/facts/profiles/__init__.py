@@ -35,6 +35,7 @@ class Profile(Value, frozen=True, kw_only=True):
     untied_head, quantised_head: the output head is a matrix of its own; it is quantised like the rest.
     dequantised_bytes: bytes per weight of the matrix that is being unpacked.
     dropout_copies: adapters drop out their input by default: a byte of mask per element, and a copy of its own for each matrix.
+    copies_output: its attention puts q together piece by piece, so that the output's projection reads a copy.
     repeats_keys: grouped keys and values are repeated for every head before the attention kernel.
     keeps_frozen_inputs: its bitsandbytes keeps the inputs of frozen 4-bit layers (before 0.43.2).
     quantization: what `qlora` means where the row does not say.
@@ -65,6 +66,7 @@ class Profile(Value, frozen=True, kw_only=True):
     dequantised_bytes: float = 2.0
     dropout_copies: bool = False
     repeats_keys: bool = False
+    copies_output: bool = False
     keeps_frozen_inputs: bool = False
     quantization: str = "nf4"
     flat_adapters: bool = False
