@@ -18,7 +18,7 @@ from papertrain.core.errors import PapertrainError, of_system
 from papertrain.core.files import only_reading, size_of
 from papertrain.core.redact import redact_json
 from papertrain.core.report import SCHEMA
-from papertrain.core.schema import ENVELOPE, READING, arguments, confine, readable, schema_of, unwritten
+from papertrain.core.schema import READING, arguments, confine, envelope, readable, schema_of, unwritten
 from papertrain.core.version import __version__
 from papertrain.report.show import select, shorten
 
@@ -52,7 +52,7 @@ def tools() -> list[dict[str, Any]]:
                 "name": name,
                 "description": doc,
                 "inputSchema": schema,
-                "outputSchema": ENVELOPE,
+                "outputSchema": envelope(name),
                 "annotations": {
                     "title": doc.splitlines()[0],
                     "readOnlyHint": True,

@@ -108,6 +108,30 @@ def tree(root: Path) -> dict[str, str]:
     return {str(p.relative_to(root)): hashlib.sha256(p.read_bytes()).hexdigest() for p in sorted(root.rglob("*")) if p.is_file()}  # fmt: skip
 
 
+def test_what_a_verb_answers_is_what_its_schema_says(work: Path) -> None:
+    """Every key that the schema of a verb names is there in a real answer, and has its type."""
+    from jsonschema import Draft202012Validator
+
+    from papertrain.core.answers import SHAPES
+    from papertrain.core.schema import envelope
+    from papertrain.mcp import call
+
+    assert set(SHAPES) == set(READING)
+    for name, (given, _) in asked(work).items():
+        for brief in (True, False):
+            document, failed = call(name, {**given, "brief": brief}, [work])
+            assert not failed, document
+            Draft202012Validator(envelope(name)).validate(document)
+        assert set(SHAPES[name]) <= set(document["data"]), name
+        first = {k: v[0] for k, v in document["data"].items() if isinstance(v, list) and v and isinstance(v[0], dict)}
+        for key, item in first.items():
+            wanted = SHAPES[name].get(key)
+            if isinstance(wanted, list) and isinstance(wanted[0], dict) and not item.get("refused"):
+                assert set(wanted[0]) - {"refused", "unknown", "ask", "evidence"} <= set(item), f"{name} {key}"
+        broken = {**document, "data": {**document["data"], next(iter(SHAPES[name])): 7.5 if name != "plan" else "x"}}
+        assert list(Draft202012Validator(envelope(name)).iter_errors(broken)), f"{name}: the schema accepts anything"
+
+
 @pytest.mark.slow
 def test_nothing_is_written_whatever_is_asked(work: Path) -> None:
     before = tree(work.parent)

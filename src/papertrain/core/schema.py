@@ -37,6 +37,14 @@ ENVELOPE: dict[str, Any] = {
 """The schema of every answer."""
 
 
+def envelope(verb: str) -> dict[str, Any]:
+    """The schema of one verb's answers."""
+    from papertrain.core.answers import data_schema
+
+    properties: dict[str, Any] = ENVELOPE["properties"]
+    return {**ENVELOPE, "properties": {**properties, "verb": {"const": verb}, "data": data_schema(verb)}}
+
+
 def readable(verb: Callable[..., Any]) -> list[Parameter]:
     """The parameters of a verb that only ask."""
     return [p for p in parameters(verb) if p.name not in ACTING]
