@@ -38,10 +38,12 @@ def action_of(
     documents: Sequence[ConfigDocument],
 ) -> tuple[str | None, str]:
     """One command that works as it stands, and a remark on it."""
-    named = " ".join(shlex.quote(str(f)) for f in files)
     mendable = [f for f in findings if f.patch and f.effect == "execution" and f.level in ("error", "warning")]
     if mendable and not applied:
         n = len(mendable)
+        # A file that another one names is changed only where it is named too.
+        more = [Path(f) for f in dict.fromkeys(x.file for x in mendable) if not any(_within(Path(f), g) for g in files)]
+        named = " ".join(shlex.quote(str(f)) for f in [*files, *more])
         told = say("1 change; --diff shows it first") if n == 1 else say("{n} changes; --diff shows them first", n=n)
         return f"papertrain check {named} --fix", told
     serious = [f for f in findings if f.level == "error"] or [f for f in findings if f.level == "warning"]
@@ -49,6 +51,10 @@ def action_of(
         worst = (serious or list(findings))[0].rule
         return f"papertrain explain {worst}", say("what it is, why, where it was read")
     return _next(files, documents), ""
+
+
+def _within(file: Path, given: Path) -> bool:
+    return file == given or given in file.parents
 
 
 def _next(files: Sequence[Path], documents: Sequence[ConfigDocument]) -> str | None:

@@ -68,6 +68,7 @@ def check(
         return manuscript(files, options)
     from papertrain.configs.checking.accounting import account
     from papertrain.configs.checking.engine import Choice, hits, rules
+    from papertrain.configs.checking.follow import followed
     from papertrain.configs.checking.settings import check_patterns, find_settings, read_baseline
     from papertrain.configs.checking.world import World
     from papertrain.core.environment import read_environment
@@ -95,13 +96,14 @@ def check(
             documents, unread, again = _documents(paths, {p.resolve() for p in skipped})
             broken[:] = again
             world = world.beside(documents)
-    found = [h for h in hits(world, choice=choice) if not _off(h, settings)]
+    named = world.beside([*documents, *followed(world)])
+    found = [h for h in hits(named, choice=choice) if not _off(h, settings)]
     if write_baseline:
         _write_baseline(write_baseline, [h.finding for h in found], dry_run)
     told, failed = _unreadable(broken, alone=len(paths) == 1)
     accounts = [a for d in documents if (a := account(d, world))]
     samples = _samples(show, documents, world, model, template, seq_len) if show else ""
-    return report_of(documents, [h.finding for h in found], accounts=accounts, applied=applied, world=world, diff=diff, dry_run=dry_run, samples=samples,
+    return report_of(named.documents, [h.finding for h in found], accounts=accounts, applied=applied, world=world, diff=diff, dry_run=dry_run, samples=samples,
                    warnings=[*unread, *told], error=failed, brought={str(p) for p in skipped}, output_format=output_format, mode=mode or "quick", files=list(files), environment=environment is not None)  # fmt: skip
 
 
