@@ -27,6 +27,26 @@ def test_the_rows_that_carry_tests_give_the_library_value() -> None:
             assert m.statistic(m.rows.sum(0)[None])[0] == pytest.approx(m.value, abs=1e-12), m.metric
 
 
+@pytest.mark.parametrize("nothing", ["", "NaN", "none"])
+def test_no_answer_is_wrong_and_no_class_of_its_own(nothing: str) -> None:
+    from sklearn import metrics as sk
+
+    gold = ["a", "b", "c"] * 20
+    said = [*gold[:-2], nothing, nothing]
+    scores = classify.hard(gold, said)
+    assert scores["accuracy"].value == pytest.approx(58 / 60)
+    assert scores["macro_f1"].value == pytest.approx(sk.f1_score(gold, said, labels=["a", "b", "c"], average="macro"))
+    for name in ("macro_f1", "macro_precision", "macro_recall", "mcc", "kappa"):
+        m = scores[name]
+        assert m.rows is not None and m.statistic is not None
+        assert m.statistic(m.rows.sum(0)[None])[0] == pytest.approx(m.value), name
+    assert f"f1[{nothing}]" not in scores
+
+
+def test_a_gold_label_that_is_called_none_is_a_class() -> None:
+    assert "f1[none]" in classify.hard(["none", "some"] * 10, ["none", "none"] * 10)
+
+
 def test_every_score_says_what_it_is_and_lies_in_its_interval() -> None:
     g = stream(2, "x")
     y = [str(v) for v in g.integers(0, 2, 150)]

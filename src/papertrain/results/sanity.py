@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from papertrain.results import names
+from papertrain.results.metrics.classify import NO_ANSWER
 from papertrain.results.records import Issue, Items, Score
 
 SHARES = frozenset({
@@ -36,7 +37,7 @@ def _of_items(items: Items) -> list[Issue]:
     who = " ".join(x for x in (items.system, items.dataset) if x) or items.file
     labels, predictions = [_word(x) for x in items.label], [_word(x) for x in items.prediction]
     out = []
-    empty = sum(p in ("", "nan", "none", "null") for p in predictions)
+    empty = sum(p in NO_ANSWER - set(labels) for p in predictions)
     if empty:
         out.append(
             _issue(

@@ -25,6 +25,10 @@ def text(x: Any) -> str:
     return s[:-2] if s.endswith(".0") and s[:-2].lstrip("-").isdigit() else s
 
 
+NO_ANSWER = frozenset(("", "nan", "none", "null"))
+"""What stands where a system said nothing: wrong, and, unless a gold label is called so, no class to average over."""
+
+
 def classes_of(*columns: Sequence[Any]) -> list[str]:
     return sorted({text(x) for column in columns for x in column})
 
@@ -42,7 +46,9 @@ def hard(
     t, p = [text(x) for x in labels], [text(x) for x in predictions]
     names = list(classes or classes_of(t, p))
     rows = corpus.label_rows(t, p, names)
-    present = classes_of(t, p)
+    silent = {c for c in set(p) - set(t) if c.lower() in NO_ANSWER}
+    present = [c for c in classes_of(t, p) if c not in silent]
+    aside = [i for i, c in enumerate(names) if c in silent]
     lib = version("scikit-learn")
     n = len(t)
     pr, rc, f1, support = sk.precision_recall_fscore_support(t, p, labels=present, zero_division=0)
@@ -73,18 +79,21 @@ def hard(
             "mean of the recalls of the classes",
         ),
         "macro_f1": whole(
-            "macro_f1", float(np.mean(f1)), corpus.macro("f1"), "unweighted mean of the classes' F1; 0/0 counts as 0"
+            "macro_f1",
+            float(np.mean(f1)),
+            corpus.macro("f1", aside),
+            "unweighted mean of the classes' F1; 0/0 counts as 0; no answer is wrong and no class",
         ),
         "macro_precision": whole(
             "macro_precision",
             float(np.mean(pr)),
-            corpus.macro("precision"),
+            corpus.macro("precision", aside),
             "unweighted mean of the classes' precision; 0/0 counts as 0",
         ),
         "macro_recall": whole(
             "macro_recall",
             float(np.mean(rc)),
-            corpus.macro("recall"),
+            corpus.macro("recall", aside),
             "unweighted mean of the classes' recall; 0/0 counts as 0",
         ),
         "weighted_f1": whole(

@@ -43,13 +43,17 @@ def accuracy(sums: Floats) -> Floats:
     return np.asarray(_ratio(hit.sum(1), true.sum(1), np.nan))
 
 
-def macro(kind: str) -> Callable[[Floats], Floats]:
-    """precision, recall or f1 averaged over the classes that occur in the labels or predictions; 0/0 counts as 0."""
+def macro(kind: str, without: Sequence[int] = ()) -> Callable[[Floats], Floats]:
+    """precision, recall or f1 averaged over the classes that occur in the labels or predictions; 0/0 counts as 0.
+
+    without: columns that are no classes (no answer was given).
+    """
 
     def score(sums: Floats) -> Floats:
         hit, said, true = _parts(sums)
         under = {"precision": said, "recall": true, "f1": (said + true) / 2}[kind]
         present = (said + true) > 0
+        present[:, list(without)] = False
         return np.asarray(_ratio((_ratio(hit, under, 0.0) * present).sum(1), present.sum(1).astype(float), np.nan))
 
     return score
