@@ -227,18 +227,31 @@ def test_twenty_thousand_cases_take_about_a_second(tmp_path: Path) -> None:
     assert time.process_time() - start < 1.5
 
 
-def test_speech_is_unknown_and_an_encoder_decoder_is_wide(tmp_path: Path) -> None:
-    speech, text, decoder = asked(
+def test_speech_and_what_sees_images_are_unknown_and_an_encoder_decoder_is_wide(tmp_path: Path) -> None:
+    speech, sees, text, decoder = asked(
         tmp_path,
         {**CASE, "model": "openai/whisper-small"},
+        {**CASE, "model": "Qwen/Qwen2-VL-2B-Instruct"},
         {**CASE, "model": "google/flan-t5-large", "lora_targets": "all-linear"},
         CASE,
     )
     assert speech["device_bytes"] is None
     assert "speech" in speech["unknown"]
+    assert sees["device_bytes"] is None and sees["tokens_per_second_per_gpu"] is None
+    assert "image" in sees["unknown"]
 
     def width(case: dict) -> float:
         e = case["allocated_bytes"]
         return float((e["high"] - e["low"]) / e["value"])
 
-    assert width(text) > 3 * width(decoder)
+    assert width(text) > 1.8 * width(decoder)
+
+
+@pytest.mark.parametrize("model", ["openai/whisper-small", "Qwen/Qwen2-VL-2B-Instruct", "llava-hf/llava-1.5-7b-hf"])
+def test_one_model_of_a_kind_that_is_not_predicted_has_no_figure(model: str) -> None:
+    report = estimate(model, gpu="A100-80GB")
+    (case,) = report.data["cases"]
+    assert all(
+        case[k] is None for k in ("allocated_bytes", "reserved_bytes", "device_bytes", "tokens_per_second_per_gpu")
+    )
+    assert case["fits"] == "unknown" and "not predicted" in case["unknown"] and "unknown" in report.result

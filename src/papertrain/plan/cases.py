@@ -11,6 +11,7 @@ from papertrain.core.models import Gpu, ModelSpec
 from papertrain.core.values import Unknown, Value
 from papertrain.facts.hardware import match_gpu
 from papertrain.facts.models import find_model
+from papertrain.plan.memory import UNSAID
 from papertrain.plan.memory_dtypes import ADAPTERS
 from papertrain.plan.setup import Setup
 from papertrain.plan.shapes import by_size, described
@@ -60,12 +61,10 @@ def prepare(row: Mapping[str, Any]) -> Case:
                 why=f"the model {row.get('model')!r} is not on record", ask="a local config.json, or n_params"
             ),
         )
-    if model.kind == "speech":
+    if model.kind in UNSAID:
         return Case(
             setup=None,
-            unknown=Unknown(
-                why="no memory model for speech: audio frames are not predicted yet", ask="a text or image model"
-            ),
+            unknown=Unknown(why=f"no memory model for {model.kind}: {UNSAID[model.kind]}", ask="a text or image model"),
         )
     quant = _QUANT.get(str(row.get("base_quantization") or "none").lower())
     if quant is None:

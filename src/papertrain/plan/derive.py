@@ -12,6 +12,7 @@ from typing import Any
 from msgspec import structs
 
 from papertrain.core.errors import PapertrainError
+from papertrain.core.models import ModelSpec
 from papertrain.core.training import TrainingPlan
 from papertrain.core.units import show_bytes, show_number
 from papertrain.core.values import Decision
@@ -26,6 +27,10 @@ from papertrain.plan.search import Draft, Placed, place, setup_of, time_of
 
 SIZED = re.compile(r"\d\s?GB", re.I)
 EXECUTION = ("micro_batch_size", "gradient_accumulation_steps", "zero_stage", "offload", "gradient_checkpointing")
+
+
+TASKS_OF = {"encoder": "classification", "vision": "image", "speech": "sft"}
+KINDS = {"encoder": "an encoder", "vision": "an image model", "speech": "a speech model"}
 
 
 def derive(q: Question, *, ways: bool = True) -> TrainingPlan:
@@ -70,8 +75,16 @@ def check(q: Question, task: str) -> None:
     steps_task.check_format(task, q.dataset)
     if q.sets.get("packing") and task not in ("sft", "pt"):
         raise PapertrainError(f"examples are packed for sft and pt only, not for {task}", code="no-packing")
-    if q.model.kind == "encoder" and task not in ("classification",):
-        raise PapertrainError(f"{q.model.name} is an encoder: it can be trained for classification, not for {task}", code="wrong-task", ask=["--task classification"])  # fmt: skip
+    check_kind(q.model, task)
+
+
+def check_kind(m: ModelSpec, task: str) -> None:
+    """What a model of that kind can be trained for at all."""
+    only = TASKS_OF.get(m.kind)
+    if only is not None and task != only:
+        raise PapertrainError(f"{m.name} is {KINDS[m.kind]}: it can be trained for {only}, not for {task}", code="wrong-task", ask=[f"--task {only}"])  # fmt: skip
+    if only is None and task == "image":
+        raise PapertrainError(f"{m.name} is a language model: it cannot be trained for {task}", code="wrong-task", ask=["a vision model such as google/vit-base-patch16-224"])  # fmt: skip
 
 
 def assemble(q: Question, sets: dict[str, Any], task: str, method: Decision[str], *, ways: bool = True) -> TrainingPlan:

@@ -149,6 +149,12 @@ def peak(r: Recipe, batch: int, length: int, cache: Cache = CACHE) -> Peak:
     return Peak(phases=phases, components=parts, phase=phase, allocated=allocated, reserved=reserved, device=device)
 
 
+UNSAID = {
+    "multimodal": "image and video tokens and the vision tower's activations are not predicted yet",
+    "speech": "audio frames are not predicted yet",
+}
+"""Kinds of model whose memory and time are unknown: a figure that leaves out a part would be wrong."""
+
 _recipes: dict[Any, Recipe] = {}
 
 

@@ -15,7 +15,7 @@ from papertrain.core.models import Compute, ModelSpec
 from papertrain.core.training import Duration, Memory
 from papertrain.core.values import Estimate, Value
 from papertrain.facts.laws import law
-from papertrain.plan.memory import fits, predict
+from papertrain.plan.memory import UNSAID, fits, predict
 from papertrain.plan.rulesets import ADAPTERS, PAIRED, REINFORCED
 from papertrain.plan.setup import Setup
 from papertrain.plan.time import duration
@@ -93,6 +93,7 @@ def setup_of(d: Draft, x: Layout) -> Setup:
         gradient_checkpointing=x.gradient_checkpointing, attention=d.attention, loss=d.loss,  # type: ignore[arg-type]
         sharding=f"zero{x.zero_stage}" if sharded else "ddp" if c.gpus > 1 else "none", offload=x.offload,  # type: ignore[arg-type]
         gradient_accumulation_steps=x.gradient_accumulation_steps,
+        trainable_parameters=trained_layers(d.model) if d.method == "freeze" else None,
         reference_copy=d.task in ("dpo", "kto", "ppo") and not adapters, sequences_per_example=2 if d.task in PAIRED else 1,
         link_bytes_per_second=c.gpu.link_bytes_per_second, network_bytes_per_second=c.network_bytes_per_second,
     )  # fmt: skip
@@ -168,11 +169,9 @@ def unpredicted(d: Draft) -> str:
     """Why memory and time cannot be said, or an empty text: a figure that leaves out a part would be wrong."""
     if d.task in REINFORCED:
         return f"{d.task} holds more models and a generation cache than the actor, which alone could be predicted"
-    if d.model.kind == "multimodal":
-        return "image and video tokens and the vision tower's activations are not predicted yet"
-    if d.model.kind == "speech":
-        return "audio frames are not predicted yet"
-    return ""
+    if d.model.kind == "encoder-decoder" and d.task not in ("sft", "classification"):
+        return f"how {d.task} feeds an encoder and a decoder is not known here"
+    return UNSAID.get(d.model.kind, "")
 
 
 def unknown_memory(m: Memory, why: str) -> Memory:

@@ -206,7 +206,10 @@ def differs(a: Any, b: Any) -> bool:
 def trainable(plan: TrainingPlan) -> int:
     """Parameters that the optimizer moves."""
     from papertrain.plan.memory_state import adapter_parameters
+    from papertrain.plan.search import trained_layers
 
+    if plan.method.value == "freeze":
+        return trained_layers(plan.model)
     if plan.lora_rank is None or plan.lora_targets is None:
         return plan.model.parameters
     targets = plan.lora_targets.value

@@ -103,10 +103,12 @@ def estimate(
 def _one(setup: Any) -> Report:
     from papertrain.core.texts import say
     from papertrain.core.units import show_bytes, show_number
-    from papertrain.plan.memory import fits, predict
+    from papertrain.plan.memory import UNSAID, fits, predict
     from papertrain.plan.memory_nearest import nearest
     from papertrain.plan.time import duration
 
+    if setup.model.kind in UNSAID:
+        return _unsaid(setup, UNSAID[setup.model.kind])
     memory = predict(setup)
     accumulation = setup.gradient_accumulation_steps or 1
     time = duration(setup, total_steps=None, gradient_accumulation_steps=accumulation)
@@ -163,6 +165,25 @@ def _one(setup: Any) -> Report:
         body="\n".join(lines),
         data={"cases": [case]},
         level="error" if verdict == "no" else "ok",
+    )
+
+
+def _unsaid(setup: Any, why: str) -> Report:
+    """A kind of model whose memory is not predicted: what is known of it, and why the rest is not said."""
+    from papertrain.core.texts import say
+    from papertrain.core.units import show_count
+    from papertrain.plan.answers import nothing
+
+    m = setup.model
+    card = f' --gpu "{setup.n_gpus}x {setup.gpu.id}"' if setup.gpu else ""
+    return Report(
+        verb="estimate",
+        result=say(
+            "memory and speed of {name} are unknown; it has {n} parameters", name=m.name, n=show_count(m.parameters)
+        ),
+        explanation=why,
+        action=f"papertrain plan {quoted(m.name)} --method {setup.method}{card}",
+        data={"cases": [nothing(m.name, why, "papertrain launch WORK --smoke measures it")]},
     )
 
 
