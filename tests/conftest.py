@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+os.environ["PAPERTRAIN_SITE"] = ""  # the tests know no cluster but their own
+
 FENCE = Path(__file__).parent / "fence"
 _spec = importlib.util.spec_from_file_location("fence", FENCE / "sitecustomize.py")
 assert _spec is not None and _spec.loader is not None

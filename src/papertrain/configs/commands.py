@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from msgspec import structs
 
@@ -11,8 +12,10 @@ from papertrain.configs.lines import unconfirmed
 from papertrain.configs.programs import STARTED, elsewhere, program
 from papertrain.configs.target import Files, Job
 from papertrain.core.program import Program, Variable, shell_line, torchrun
-from papertrain.core.slurm import sbatch
+from papertrain.core.slurm import Task, sbatch
 from papertrain.core.values import Value
+
+PREFLIGHT = Path(__file__).parent / "targets/script_files/preflight.py"
 
 
 class Way(Value, frozen=True, kw_only=True):
@@ -160,13 +163,22 @@ def command_files(jobs: Sequence[tuple[Job, Sequence[str]]], commands: Mapping[s
                 hours = job.plan.duration.total_seconds.value if job.plan.duration else None
                 text = sbatch(
                     f"{job.name}-{target}",
-                    program(job, target),
+                    [Task(program=program(job, target))],
                     hours=hours / 3600 if hours else None,
                     gpus=not job.on_cpu,
+                    site=job.site,
                     notes=unconfirmed(job),
+                    preflight=preflight(job),
                 )
                 found[f"{job.folder('slurm')}/{target}.sbatch"] = text
+                if preflight(job):
+                    found[preflight(job)[0]] = PREFLIGHT.read_text("utf-8")
     return found
+
+
+def preflight(job: Job) -> tuple[str, ...]:
+    """The program that compares the nodes before a run over several of them, and the file that all must have alike."""
+    return (f"{job.folder('slurm')}/preflight.py", job.train) if job.nodes > 1 else ()
 
 
 def _page(jobs: Sequence[tuple[Job, Sequence[str]]], commands: Mapping[str, str]) -> str:

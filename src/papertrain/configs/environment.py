@@ -11,6 +11,7 @@ def environment(job: Job, target: str) -> list[Variable]:
     found = [
         Variable("TOKENIZERS_PARALLELISM", "false", "forked data loaders and tokenizer threads dead-lock each other")
     ]
+    found += job.site.variables(job.nodes)
     if "/" in job.model and (job.model.startswith((".", "/")) or job.plan.model.local_path):
         found.append(
             Variable("HF_HUB_OFFLINE", "1", "model and data are local: no look-up on a hub can stall the start")

@@ -32,12 +32,17 @@ def program(
 ) -> Program:
     """The program of one run. `more` is passed through at the end."""
     cell = cell or Cell()
-    words = _WORDS[target](job, cell, resume)
+    words = _WORDS[target](job, cell)
     variables: list[Variable] = environment(job, target)
     if target == "llamafactory" and job.devices * job.nodes == 1 and job.zero_stage:
         variables.append(Variable("FORCE_TORCHRUN", "1", "LLaMA-Factory starts DeepSpeed only under torchrun"))
     return Program(
-        kind=_KIND[target], words=(*words, *more), environment=tuple(variables), devices=job.per_node, nodes=job.nodes
+        kind=_KIND[target],
+        words=(*words, *(_RESUME[target] if resume else ()), *more),
+        environment=tuple(variables),
+        devices=job.per_node,
+        nodes=job.nodes,
+        resume=() if resume else _RESUME[target],
     )
 
 
@@ -55,39 +60,44 @@ def elsewhere(job: Job, target: str, devices: int) -> tuple[str, ...] | None:
     )
 
 
-def _script(job: Job, cell: Cell, resume: bool) -> list[str]:
+def _script(job: Job, cell: Cell) -> list[str]:
     words = [f"{job.folder('script')}/train.py"]
     for flag, value in (("--output_dir", cell.run), ("--seed", cell.seed), ("--train_file", cell.train),
                         ("--validation_file", cell.validation), ("--test_file", cell.test)):  # fmt: skip
         words += [] if value is None else [flag, str(value)]
-    return words + (["--resume"] if resume else [])
-
-
-def _llamafactory(job: Job, cell: Cell, resume: bool) -> list[str]:
-    words = ["llamafactory-cli", "train", f"{job.folder('llamafactory')}/train.yaml"]
-    words += [] if cell.run is None else [f"output_dir={cell.run}"]
-    words += [] if cell.seed is None else [f"seed={cell.seed}"]
-    # A second run into the same folder goes on from its last checkpoint without being asked.
     return words
 
 
-def _trl(job: Job, cell: Cell, resume: bool) -> list[str]:
+def _llamafactory(job: Job, cell: Cell) -> list[str]:
+    words = ["llamafactory-cli", "train", f"{job.folder('llamafactory')}/train.yaml"]
+    words += [] if cell.run is None else [f"output_dir={cell.run}"]
+    words += [] if cell.seed is None else [f"seed={cell.seed}"]
+    return words
+
+
+def _trl(job: Job, cell: Cell) -> list[str]:
     from papertrain.configs.targets.trl import VERBS
 
     words = ["trl", VERBS[job.task], "--config", f"{job.folder('trl')}/{VERBS[job.task]}.yaml"]
     words += [] if cell.run is None else ["--output_dir", cell.run]
     words += [] if cell.seed is None else ["--seed", str(cell.seed)]
-    return words + (["--resume_from_checkpoint", "true"] if resume else [])
+    return words
 
 
-def _axolotl(job: Job, cell: Cell, resume: bool) -> list[str]:
+def _axolotl(job: Job, cell: Cell) -> list[str]:
     # The module behind `axolotl train`: python and torchrun start it alike in every release.
     words = ["-m", "axolotl.cli.train", f"{job.folder('axolotl')}/train.yaml"]
     words += [] if cell.run is None else ["--output_dir", cell.run]
     words += [] if cell.seed is None else ["--seed", str(cell.seed)]
-    return words + (["--auto_resume_from_checkpoints", "true"] if resume else [])
+    return words
 
 
+_RESUME: dict[str, tuple[str, ...]] = {
+    "script": ("--resume",),
+    "llamafactory": (),  # a second run into the same folder goes on from its last checkpoint without being asked
+    "trl": ("--resume_from_checkpoint", "true"),
+    "axolotl": ("--auto_resume_from_checkpoints", "true"),
+}
 _KIND: dict[str, Literal["python", "tool", "accelerate"]] = {
     "script": "python",
     "llamafactory": "tool",

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from papertrain.core.site import Site
 from papertrain.core.training import TrainingPlan
 from papertrain.core.values import Value
 
@@ -19,7 +20,7 @@ class Job(Value, frozen=True, kw_only=True):
 
     model: a folder or a hub name. train, validation, test: data files. name: the method's name in the study.
     run: the folder of the first run. confirmed: somebody said yes to the plan at its present digest. remote_code: the
-    commit of the model's repository whose code the user allowed to run; None as long as nobody did.
+    commit of the model's repository whose code the user allowed to run; None as long as nobody did. site: the cluster's.
     """
 
     plan: TrainingPlan
@@ -32,6 +33,7 @@ class Job(Value, frozen=True, kw_only=True):
     run: str = "runs/ours.data.42"
     confirmed: bool = True
     remote_code: str | None = None
+    site: Site = Site()
 
     def __getattr__(self, name: str) -> Any:
         """`job.learning_rate` is the value of that decision; None where the plan has no such knob."""

@@ -23,7 +23,7 @@ class Program(Value, frozen=True, kw_only=True):
     kind `python`: words are a script and its arguments, an interpreter comes in front. `tool`: the words start with an
     installed program, which starts its own workers (llamafactory-cli); `accelerate`: with one that hands accelerate's
     options on (trl, axolotl). `command`: a user's own command line.
-    devices: processes on each node.
+    devices: processes on each node. resume: the words that are added where it goes on from its last checkpoint.
     """
 
     kind: Literal["python", "tool", "accelerate", "command"]
@@ -31,6 +31,7 @@ class Program(Value, frozen=True, kw_only=True):
     environment: tuple[Variable, ...] = ()
     devices: int = 1
     nodes: int = 1
+    resume: tuple[str, ...] = ()
 
 
 def shell_line(words: Iterable[str]) -> str:

@@ -20,6 +20,7 @@ T = TypeVar("T")
 
 STUDY = "study.toml"
 MOST_CELLS = 10_000
+JOB_END = "job_end.json"
 FEWER = 0.9
 """A trainer counts its steps itself; it and the plan part by a few."""
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
@@ -229,6 +230,9 @@ class Workspace:
         except (OSError, ValueError):
             return "failed", "its record.json cannot be read"
         code = content.get("exit_code") if isinstance(content, dict) else None
+        if code is None and isinstance(content, dict) and content.get("job"):
+            code = _job_code(self.run_path(run))
+            content |= {"stopped_by": "SIGTERM"} if code == 143 else {}
         if code == 0:
             old = _outdated(content, digest, steps)
             return ("stale", old) if old else ("done", "finished with exit code 0")
@@ -253,6 +257,15 @@ class Workspace:
         except (OSError, ValueError):
             return {}
         return content if isinstance(content, dict) else {}
+
+
+def _job_code(folder: Path) -> int | None:
+    """The exit code that a job's own script left behind when it ended; None while it waits or runs."""
+    try:
+        code = json.loads((folder / JOB_END).read_text("utf-8")).get("exit_code")
+    except (OSError, ValueError, AttributeError):
+        return None
+    return code if isinstance(code, int) else None
 
 
 def _outdated(content: dict[str, Any], digest: str | None, steps: int | None) -> str:

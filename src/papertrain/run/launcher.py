@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from papertrain.core.program import Program, Variable
+from papertrain.core.site import Site
 from papertrain.core.values import Value
 
 
@@ -28,6 +29,8 @@ class Place(Value, frozen=True, kw_only=True):
     run: str
     hours: float | None = None
     gpus: bool = True
+    site: Site = Site()
+    preflight: tuple[str, ...] = ()
 
 
 class Launcher(Value, frozen=True, kw_only=True):

@@ -12,6 +12,7 @@ from papertrain.configs.target import Job, seen_from
 from papertrain.core.commands import line
 from papertrain.core.errors import PapertrainError, nearest
 from papertrain.core.gate import confirmation
+from papertrain.core.site import read_site
 from papertrain.core.texts import say
 from papertrain.core.workspace import Data, Study, Workspace, run_id
 
@@ -54,6 +55,7 @@ def job(work: Workspace, study: Study, method: str, root: Path) -> Job:
         data_name=data.name,
         run=f"runs/{run_id(method, data.name, seed)}",
         confirmed=confirmation(work, method) is not None,
+        site=read_site(work.root),
     )
 
 

@@ -13,6 +13,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from papertrain.configs.commands import preflight
 from papertrain.configs.programs import STARTED, Cell, program
 from papertrain.configs.target import Job, seen_from
 from papertrain.core.commands import line
@@ -32,6 +33,9 @@ from papertrain.run.process import Ended
 from papertrain.run.process import run as run_process
 from papertrain.run.progress import Follower
 from papertrain.verbs._jobs import data_files, job
+
+SUBMITTED = "submit.log"
+"""What the scheduler said to the submission; the job itself writes stdout.log."""
 
 
 class Ready(Value, frozen=True, kw_only=True):
@@ -107,8 +111,10 @@ def ready(
         run=run.id,
         hours=hours / 3600 if hours else None,
         gpus=not one.on_cpu,
+        site=one.site,
+        preflight=preflight(one),
     )
-    chosen_launcher = _launcher(p, launcher)
+    chosen_launcher = _launcher(p, launcher, one.site, place.hours)
     files = tuple(
         sorted(str(f.relative_to(work.root)) for f in (work.root / one.folder(chosen)).glob("*") if f.is_file())
     )
@@ -184,8 +190,9 @@ def _command(
     words = fill(method.command, values, method.name)
     p = Program(kind="command", words=(*words, *more), environment=(Variable("PYTHONHASHSEED", str(run.seed)),))
     p = without_token(p, run.id)
-    place = Place(root=work.root, python=python, search=search(environment), run=run.id, gpus=False)
-    chosen = _launcher(p, launcher)
+    site = read_site(work.root)
+    place = Place(root=work.root, python=python, search=search(environment), run=run.id, gpus=False, site=site)
+    chosen = _launcher(p, launcher, site)
     files = tuple(w for w in words if (work.root / w).is_file() and w not in named.values())
     return Ready(run=run, target="command", launcher=chosen.id, start=chosen.start(p, place), program=p, files=files,
                  data=tuple(map(str, data_files(work, data).values())), on_cpu=True, resume=False)  # fmt: skip
@@ -247,8 +254,18 @@ def without_token(p: Program, run: str) -> Program:
     return p
 
 
-def _launcher(p: Program, asked: str | None) -> Launcher:
+def _launcher(p: Program, asked: str | None, site: Site, hours: float | None = None) -> Launcher:
+    """The asked one, else the natural one. On a login node that is the scheduler; a training that runs there is refused."""
     known = launchers()
+    here = asked in ("local", "torchrun") or asked is None
+    allowed = hours is not None and hours * 60 <= site.login.minutes
+    if here and site.on_login_node() and not allowed:
+        if asked is None:
+            return known["slurm"]
+        raise Refused(
+            f"this is a login node ({', '.join(site.login.nodes)} in site.toml): a training here is ended after {site.login.minutes:g} minutes", code="login-node",
+            ask=["--launcher slurm submits it", "or go to a compute node first: srun --pty bash"],
+        )  # fmt: skip
     if asked is not None:
         if asked not in known:
             raise PapertrainError(
@@ -280,8 +297,8 @@ def variables(one: Ready, environment: Environment | None) -> dict[str, str]:
     return found | {v.name: v.value for v in one.start.environment} | {"PYTHONUNBUFFERED": "1"}
 
 
-def shown(one: Ready, environment: Environment | None) -> list[str]:
-    """What a person reads before it starts: command, variables, environment, files."""
+def shown(one: Ready, environment: Environment | None, *, script: bool = True) -> list[str]:
+    """What a person reads before it starts: command, variables, environment, files, and the job's script."""
     lines = [f"  {one.run.id}   ({one.target}, {launchers()[one.launcher].title})"]
     lines += [f"    {v.name}={v.value}" + (f"   # {v.why}" if v.why else "") for v in one.start.environment]
     lines += [f"    {shell_line(one.start.words)}"]
@@ -292,7 +309,7 @@ def shown(one: Ready, environment: Environment | None) -> list[str]:
         f"    reads        {', '.join([*one.files, *(Path(d).name for d in one.data)]) or 'nothing that is named'}"
     )
     lines.append(f"    writes       {_folder(one)}")
-    if one.start.script:
+    if one.start.script and script:
         lines += ["", *(f"    {line}" for line in one.start.script.splitlines())]
     return lines
 
@@ -315,11 +332,12 @@ def started(
     diff = records.git_diff(work.root) if content.get("git_dirty") else ""
     content["git_diff"] = "git.diff" if diff else None
     with Writer(work.root, overwrite=True) as w:
-        w.text(f"{folder}/record.json", _text(content))
+        w.text(f"{folder}/record.json", record_text(content))
         if diff:
             w.text(f"{folder}/git.diff", diff)
         if one.start.script:
             w.text(f"{folder}/job.sbatch", one.start.script)
+    (place / JOB_END).unlink(missing_ok=True)
     began, follower = time.monotonic(), Follower(place)
 
     def note(pid: int) -> None:
@@ -327,7 +345,7 @@ def started(
         _write(work, folder, content)
 
     ended = run_process(
-        one.start.words, folder=work.root, environment=variables(one, environment), log=place / "stdout.log", started=note,
+        one.start.words, folder=work.root, environment=variables(one, environment), log=place / (SUBMITTED if one.start.submits else "stdout.log"), started=note,
         tick=lambda: advance(*follower.read()),
     )  # fmt: skip
     follower.read()
@@ -368,8 +386,28 @@ def _first(work: Workspace, one: Ready, environment: Environment | None, place: 
     }  # fmt: skip
 
 
+def first_record(work: Workspace, one: Ready, environment: Environment | None) -> dict[str, Any]:
+    """The record of a cell before it starts."""
+    return _first(work, one, environment, work.root / _folder(one))
+
+
+def hours_of(work: Workspace, run: Run) -> float | None:
+    """The predicted time of a cell that was planned here."""
+    if work.study.method(run.method).kind != "train":
+        return None
+    duration = work.plan(run.method).duration
+    seconds = duration.total_seconds.value if duration else None
+    return seconds / 3600 if seconds else None
+
+
+def preflight_of(work: Workspace, run: Run) -> tuple[str, ...]:
+    if work.study.method(run.method).kind != "train":
+        return ()
+    return preflight(job(work, work.study, run.method, work.root))
+
+
 def _submitted(place: Path, ended: Ended) -> dict[str, Any]:
-    lines = (place / "stdout.log").read_text("utf-8", errors="replace").split()
+    lines = (place / SUBMITTED).read_text("utf-8", errors="replace").split()
     job_id = next(
         (
             word.split(";")[0]
@@ -385,10 +423,10 @@ def _submitted(place: Path, ended: Ended) -> dict[str, Any]:
 
 def _write(work: Workspace, folder: str, content: dict[str, Any]) -> None:
     with Writer(work.root, overwrite=True) as w:
-        w.text(f"{folder}/record.json", _text(content))
+        w.text(f"{folder}/record.json", record_text(content))
 
 
-def _text(content: dict[str, Any]) -> str:
+def record_text(content: dict[str, Any]) -> str:
     return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
 
 

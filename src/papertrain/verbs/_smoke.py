@@ -46,6 +46,12 @@ def smoke(
             code="no-smoke",
             command=line("papertrain", "generate", work.root, "--target", "script"),
         )
+    if first.start.submits:
+        raise Refused(
+            "a smoke run starts here and is watched: go to a node with the cards first",
+            code="no-smoke",
+            ask=["srun --pty bash, or salloc, then the same command"],
+        )
     body = "\n".join(_launch.shown(first, environment)).replace(f"runs/{run.id}", folder)
     stopped = _launch.cannot_start(work, first, environment)
     if start and stopped is not None:

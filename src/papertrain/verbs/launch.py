@@ -72,7 +72,7 @@ def launch(
 
     from papertrain.core.gate import decide_mode, require_confirmed
     from papertrain.core.workspace import Workspace
-    from papertrain.verbs import _launch, _supervise
+    from papertrain.verbs import _array, _launch, _supervise
 
     policy = _supervise.policy(supervise, requeue, repair, restarts)
     space = Workspace.open(work)
@@ -132,8 +132,10 @@ def launch(
             warnings.append("; ".join((stopped.says.partition(";")[0], *stopped.ask)))
             again = stopped.command or again
         return Report(verb="launch", mode=settled, result=say("{n} to start: {first}", n=len(todo), first=", ".join(one.run.id for one in todo[:3])),
-                      body=body, explanation=_checked(space, todo, environment) or why, action=again,
+                      body=body, explanation=(_array.tested(space, todo, environment) if array and not unready else _checked(space, todo, environment)) or why, action=again,
                       warnings=tuple(warnings), data={"runs": plain, "started": False})  # fmt: skip
+    if array:
+        return _array.submit(space, todo, environment, settled, warnings)
     return _go(space, todo, environment, settled, body, warnings, policy=policy, overwrite=overwrite, more=passthrough)
 
 

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from papertrain.core.program import Program
-from papertrain.core.slurm import sbatch
+from papertrain.core.slurm import Task, sbatch
+from papertrain.core.workspace import JOB_END
 from papertrain.run.launcher import Launcher, Place, Start
 from papertrain.run.which import which
 
 
 def start(program: Program, place: Place) -> Start:
     file = f"runs/{place.run}/job.sbatch"
-    text = sbatch(place.run, program, hours=place.hours, gpus=place.gpus, log=f"runs/{place.run}/stdout.log")
+    text = sbatch(
+        place.run, [Task(program=program, ended=f"runs/{place.run}/{JOB_END}")], hours=place.hours, gpus=place.gpus, site=place.site,
+        log=f"runs/{place.run}/stdout.log", preflight=place.preflight,
+    )  # fmt: skip
     return Start(
         words=("sbatch", "--parsable", file),
         environment=(),
