@@ -104,8 +104,11 @@ def launch(
         )
         for cell in chosen
     ]
+    array = policy is None and _array.fits(todo)
     warnings = [*dict.fromkeys(unready), *_stale(space, chosen, settled), *_preflight(space, todo, settled)]
-    body = "\n".join(line for one in todo for line in [*_launch.shown(one, environment), ""])
+    body = "\n".join(line for one in todo for line in [*_launch.shown(one, environment, script=not array), ""])
+    if array:
+        body += "\n".join(f"    {line}" for line in _array.script(space, todo).splitlines())
     plain = [_plain(one) for one in todo]
     if env is not None and env != "auto":
         todo = [structs.replace(one, asked_environment=str(Path(env).absolute())) for one in todo]
