@@ -23,8 +23,9 @@ from papertrain.core.errors import PapertrainError, Refused, nearest
 from papertrain.core.files import Writer
 from papertrain.core.program import Program, Variable, shell_line
 from papertrain.core.redact import holds_secret
+from papertrain.core.site import Site, read_site
 from papertrain.core.values import Value
-from papertrain.core.workspace import Method, Run, Workspace, split_run_id
+from papertrain.core.workspace import JOB_END, Method, Run, Workspace, split_run_id
 from papertrain.run import launchers as _launchers
 from papertrain.run import record as records
 from papertrain.run.command import fill
