@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import math
+import os
 import subprocess
 import sys
 import time
 import types
+from pathlib import Path
 
 import pytest
 
 from papertrain.core.errors import PapertrainError
 from papertrain.monitor.callback import Alarm, Watch, trainer_callback
+
+ROOT = Path(__file__).resolve().parents[2]
+TRAIN = ROOT / ".envs/train/bin/python"
 
 
 def test_a_healthy_loop_raises_no_alarm():
@@ -99,3 +105,33 @@ def test_the_trainer_callback_ends_training(monkeypatch):
             break
     assert control.should_training_stop and 30 <= i <= 33
     callback.on_train_end(None, state, control)
+
+
+def in_the_trainer(kind: str, stop_on: str, out: Path) -> dict:
+    done = subprocess.run(
+        [TRAIN, Path(__file__).with_name("train_with_callback.py"), kind, stop_on, out],
+        env={**os.environ, "PYTHONPATH": str(ROOT / "src"), "HF_HUB_OFFLINE": "1"}, capture_output=True, text=True, timeout=300, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-2000:]
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+@pytest.mark.slow
+@pytest.mark.train
+@pytest.mark.skipif(not TRAIN.exists(), reason="no .envs/train: `make train` makes it")
+def test_the_real_trainer_is_stopped_at_the_step_at_which_its_loss_becomes_nan(tmp_path):
+    ended = in_the_trainer("nan", "critical", tmp_path)
+    assert ended["steps"] == 12 and ended["level"] == "critical"
+    assert ended["told"] == [
+        "papertrain: train_loss critical: 0.0 printed since step 12 while grad_norm is nan: the Trainer hides a NaN loss as 0.0"
+    ]
+
+
+@pytest.mark.slow
+@pytest.mark.train
+@pytest.mark.skipif(not TRAIN.exists(), reason="no .envs/train: `make train` makes it")
+def test_the_real_trainer_runs_to_its_end_when_it_is_well_or_was_not_to_be_stopped(tmp_path):
+    well = in_the_trainer("healthy", "critical", tmp_path)
+    assert (well["steps"], well["told"], well["level"]) == (60, [], "normal")
+    ill = in_the_trainer("nan", "never", tmp_path)
+    assert ill["steps"] == 60 and sum("train_loss critical" in line for line in ill["told"]) == 1

@@ -246,9 +246,15 @@ def in_group(found: Ranks, rows: Sequence[tuple[Flight, Group]]) -> Behind | Non
     if late:
         f, g = late[0]
         says = say("{who} has enqueued {n} collectives of {group}, the others {top} ({op}): it never arrived at the last; {place}",
-                   who=who(f.rank, f.host), n=g.enqueued, top=top, group=g.group, op=ahead[1].op, place=place(found, f.rank, f))  # fmt: skip
+                   who=who(f.rank, f.host or host_known(found, f.rank)), n=g.enqueued, top=top, group=g.group, op=ahead[1].op, place=place(found, f.rank, f))  # fmt: skip
         return Behind(
-            rank=f.rank, host=f.host, says=says, file=f.file, line=0, sure=True, cls="nccl-timeout-uneven-data"
+            rank=f.rank,
+            host=f.host or host_known(found, f.rank),
+            says=says,
+            file=f.file,
+            line=0,
+            sure=True,
+            cls="nccl-timeout-uneven-data",
         )
     if missing and waiting and len(missing) < len(everyone):
         says = say("{who} left no dump while {n} ranks wait in {op} (number {top} of {group}): it died, or hangs outside of a collective; {place}",
@@ -268,9 +274,15 @@ def in_group(found: Ranks, rows: Sequence[tuple[Flight, Group]]) -> Behind | Non
         f, g = next((f, g) for f, g in rows if (g.op, g.sizes) == rare)
         common = calls.most_common(1)[0][0]
         says = say("{who} is in {op} {sizes} where the others are in {other} {others} (number {top} of {group}): the ranks run different code",
-                   who=who(f.rank, f.host), op=g.op, sizes=g.sizes, other=common[0], others=common[1], top=top, group=g.group)  # fmt: skip
+                   who=who(f.rank, f.host or host_known(found, f.rank)), op=g.op, sizes=g.sizes, other=common[0], others=common[1], top=top, group=g.group)  # fmt: skip
         return Behind(
-            rank=f.rank, host=f.host, says=says, file=f.file, line=0, sure=True, cls="hang-out-of-sync-large-scale"
+            rank=f.rank,
+            host=f.host or host_known(found, f.rank),
+            says=says,
+            file=f.file,
+            line=0,
+            sure=True,
+            cls="hang-out-of-sync-large-scale",
         )
     return None
 
@@ -319,7 +331,7 @@ def who(rank: int | None, host: str, s: Stack | None = None) -> str:
     return say("{name} on {host}", name=name, host=host) if host else name
 
 
-def host_known(found: Ranks, rank: int) -> str:
+def host_known(found: Ranks, rank: int | None) -> str:
     return next((s.host for s in found.stacks if s.rank == rank), "")
 
 

@@ -27,11 +27,11 @@ RANK = re.compile(r"(?:^|[^a-z])(?:global[_-]?)?rank[_=\- ]?(\d{1,6})", re.I)
 PREFIX = re.compile(r"^\[(?:rank|default)(\d{1,6})\]:\s?")
 SPY_HEAD = re.compile(r"^Process (\d{1,9}): (.*)$")
 SPY_THREAD = re.compile(r'^Thread (?:0x)?[0-9A-Fa-f]+ \((\w[\w+ ]{0,30})\)(?:: "([^"]{0,80})")?')
-SPY_FRAME = re.compile(r"^\s{4}(\S.{0,200}?) \(([^()\n]{1,400}):(\d{1,7})\)\s*$")
+SPY_FRAME = re.compile(r"^\s{3,5}(\S.{0,200}?) \(([^()\n]{1,400}):(\d{1,7})\)\s*$")
 FAULT_THREAD = re.compile(
     r"^(Current thread|Thread) 0x[0-9a-fA-F]+(?: \[[^\]]{0,40}\])? (?:\[[^\]]{0,40}\] )?\(most recent call first\)"
 )
-FAULT_FRAME = re.compile(r'^\s{2}File "([^"\n]{1,400})", line (\d{1,7})(?: in (\S{1,200}))?')
+FAULT_FRAME = re.compile(r'^\s{1,3}File "([^"\n]{1,400})", line (\d{1,7})(?: in (\S{1,200}))?')
 MOST_FRAMES = 200
 
 

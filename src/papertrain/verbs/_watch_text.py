@@ -54,7 +54,7 @@ def signal_lines(e: Examination, width: int = 100) -> list[str]:
         if s.level == "unknown" and s.name not in CORE:
             continue
         place = (
-            f"  {Path(s.seen[0].file).name}:{s.seen[0].line}"
+            f"  {Path(s.seen[0].file).name}" + (f":{s.seen[0].line}" if s.seen[0].line else "")
             if s.level in ("warning", "critical") and s.seen and s.seen[0].file
             else ""
         )
