@@ -41,6 +41,8 @@ SAMPLES: dict[str, tuple[str, str]] = {
                                                {"instruction": "j", "generator_1": "gpt4", "generator_2": "ours", "preference": 1.5}, {"instruction": "k", "generator_1": "a", "generator_2": "b", "preference": None}])),
     "predictions": ("preds.csv", "id,gold_label,pred_label\n1,a,a\n2,b,a\n3,a,a\n"),
     "table": ("scores.csv", "method,dataset,metric,seed,value\nours,sst2,accuracy,1,0.91\nours,sst2,accuracy,2,0.93\nbase,sst2,accuracy,1,-\n"),
+    "vlmeval": ("qwen2-vl_MMBench_DEV_EN_acc.csv", '"split","Overall","AR","CP"\n"dev","0.7439","0.7889","0.8142"\n'),
+    "llamafactory-eval": ("results.log", "        Average: 62.30\n           STEM: 55.10\nSocial Sciences: 70.00\n     Humanities: 61.25\n          Other: 65.00\n"),
     "numbers": ("m.json", json.dumps({"accuracy": 92.80000000000001, "note": "percent"})),
 }  # fmt: skip
 

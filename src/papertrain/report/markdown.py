@@ -134,11 +134,13 @@ def terminal(s: Sheet, *, limit: int = 100) -> str:
     if max(map(width, text.splitlines())) <= limit and len(rows) <= 45:
         return "\n".join([text, *_foot(s)])
     names = [_cut(n, 18) for n in s.rows]
-    fits = max(1, min(len(names), 6))
-    turned = [
-        ["", *names[:fits]],
-        *[[_cut(h, 44), *[row[j].rstrip() for row in cells[:fits]]] for j, h in enumerate(heads)],
-    ]
+    for fits in range(max(1, min(len(names), 6)), 0, -1):
+        turned = [
+            ["", *names[:fits]],
+            *[[_cut(h, 44), *[row[j].rstrip() for row in cells[:fits]]] for j, h in enumerate(heads)],
+        ]
+        if max(map(width, aligned(turned[:41]).splitlines())) <= limit:
+            break
     shown = turned[:41]
     more = []
     if len(turned) > 41:

@@ -17,7 +17,7 @@ from papertrain.results import readers
 from papertrain.results.records import Issue, Items, Reader, Reading, Score
 from papertrain.results.source import Source
 
-SUFFIXES = {".json", ".jsonl", ".csv", ".tsv", ".parquet", ".npz", ".md"}
+SUFFIXES = {".json", ".jsonl", ".csv", ".tsv", ".parquet", ".npz", ".md", ".xlsx"}
 PASSED_OVER = {"plan.json", "record.json", "study.toml", "config.json", "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "vocab.json",
                "generation_config.json", "adapter_config.json", "training_args.json", "trainer_log.jsonl", "train_results.json", "README.md", "evidence.jsonl",
                "MANIFEST.json", "added_tokens.json", "summary.json", "run_spec.json", "index.jsonl"}  # fmt: skip
@@ -86,7 +86,12 @@ def files_under(folder: Path) -> list[Path]:
         entries += len(folders) + len(names)
         for name in names:
             path = Path(top, name)
-            known = path.suffix.lower() in SUFFIXES and name not in PASSED_OVER and not name.startswith(PASSED_FOLDERS)
+            known = (
+                path.suffix.lower() in SUFFIXES
+                or (not path.suffix and path.parent.name == "metrics" and (path.parent.parent / "meta.yaml").is_file())
+                or name == "results.log"
+            )
+            known = known and name not in PASSED_OVER and not name.startswith((*PASSED_FOLDERS, "~$"))
             if known and path.is_file():
                 found.append(path)
         if len(found) > MAX_FILES or entries > MAX_ENTRIES:
@@ -183,6 +188,7 @@ def collect(
     """Read (system name or "", path) pairs. A file in a folder that is no result is passed over, with a note; a file that
     the user named and that cannot be understood is an error."""
     from papertrain.results import roles
+    from papertrain.results.readers import vlmeval
 
     given = roles.parse(columns)
     patterns = [template(m) for m in maps]
@@ -212,6 +218,8 @@ def collect(
                     raise
                 level: Literal["note", "warning"] = "note" if error.code == "unknown-format" else "warning"
                 issues.append(Issue(says=f"not read: {error.says}", file=str(f), code=error.code, level=level))
+                continue
+            if reading.format.startswith("VLMEvalKit") and vlmeval.superseded(f, files):
                 continue
             g = guesses[relative[f]]
             if name:

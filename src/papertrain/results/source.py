@@ -16,7 +16,7 @@ from papertrain.core.files import read_text, regular_file
 
 LIMIT = 512 * 2**20
 MAX_CELL = 2**22
-BINARY = {".parquet", ".npz", ".npy"}
+BINARY = {".parquet", ".npz", ".npy", ".xlsx"}
 
 Row = dict[str, Any]
 
@@ -161,18 +161,29 @@ class Source:
             return self._parquet()
         if self.suffix == ".npz":
             return self._npz()
+        if self.suffix == ".xlsx":
+            return self._named(self._sheet())
         if isinstance(self.json, list) and self.json and all(isinstance(r, dict) for r in self.json):
             return self.json
         if self.json is None and self.lines:
             return self.lines
-        if len(self.grid) < 2:
+        return self._named(self.grid)
+
+    def _sheet(self) -> list[list[str]]:
+        from papertrain.results.readers._xlsx import rows
+
+        return [r for r in rows(self.path) if any(c.strip() for c in r)]
+
+    def _named(self, grid: list[list[str]]) -> list[Row]:
+        """Rows by the names in the first one."""
+        if len(grid) < 2:
             return []
-        header = [h.strip() or f"column {i + 1}" for i, h in enumerate(self.grid[0])]
+        header = [h.strip() or f"column {i + 1}" for i, h in enumerate(grid[0])]
         if len(set(header)) < len(header):
             twice = next(h for h in header if header.count(h) > 1)
             raise PapertrainError(f"two columns are named {twice!r}", code="duplicate-column", file=self.path, line=1)
         out = []
-        for number, row in enumerate(self.grid[1:], 2):
+        for number, row in enumerate(grid[1:], 2):
             if len(row) > len(header):
                 self.bad_lines.append(number)
             out.append({h: row[i] if i < len(row) else "" for i, h in enumerate(header)})

@@ -69,7 +69,25 @@ def read(source: Source) -> Reading:
     return Reading(scores=scores, format="pass@k")
 
 
+def _legacy(entry: Any) -> Any:
+    """EvalPlus 0.1: `{"base": [["pass", […]], …], "plus": [["fail", […]], …]}`, one pair per sample."""
+    if not isinstance(entry, dict) or not isinstance(entry.get("base"), list):
+        return entry
+    plus = entry.get("plus")
+    pairs = (
+        zip(entry["base"], plus)
+        if isinstance(plus, list) and len(plus) == len(entry["base"])
+        else ((b, None) for b in entry["base"])
+    )
+    return [{"base_status": _first(b)} | ({"plus_status": _first(p)} if p is not None else {}) for b, p in pairs]
+
+
+def _first(result: Any) -> str:
+    return str(result[0]) if isinstance(result, list) and result else str(result)
+
+
 def _evalplus(source: Source, problems: dict[str, Any]) -> Reading:
+    problems = {k: _legacy(v) for k, v in problems.items()}
     ids = [k for k, v in problems.items() if isinstance(v, list) and v]
     base = {i: [_status(r, "base") if isinstance(r, dict) else _status(r, "") for r in problems[i]] for i in ids}
     plus = {i: [b and _status(r, "plus") for b, r in zip(base[i], problems[i])] for i in ids}

@@ -19,6 +19,8 @@ def sniff(source: Source) -> bool:
     if not rows:
         return False
     first = rows[0]
+    if {"question_id", "model_1", "model_2", "g1_winner", "g2_winner"} <= set(first):
+        return True
     return {"preference", "generator_1", "generator_2"} <= set(first) or {
         "question_id",
         "judge",
@@ -30,7 +32,39 @@ def sniff(source: Source) -> bool:
 
 def read(source: Source) -> Reading:
     rows = _rows(source)
+    if "g1_winner" in rows[0]:
+        return _pairs(source, rows)
     return _alpaca(source, rows) if "preference" in rows[0] else _bench(source, rows)
+
+
+def _pairs(source: Source, rows: list[dict[str, Any]]) -> Reading:
+    """MT-Bench pairwise: each pair was judged in both orders, so that position bias cancels; a tie is half a win."""
+    worth = {"tie": 0.5}
+    by: dict[tuple[str, str], list[tuple[str, str, float]]] = {}
+    failed = 0
+    for r in rows:
+        one, two = str(r.get("model_1")), str(r.get("model_2"))
+        games = [
+            worth.get(str(r.get(g)), 1.0 if r.get(g) == "model_1" else 0.0 if r.get(g) == "model_2" else None)
+            for g in ("g1_winner", "g2_winner")
+        ]
+        if any(g is None for g in games):
+            failed += 1
+            continue
+        by.setdefault((one, two), []).append(
+            (str(r.get("question_id")), str(r.get("turn", 1)), sum(g or 0.0 for g in games) / 2)
+        )
+    issues = (
+        [Issue(says=f"{failed} judgments failed: left out", file=str(source.path), code="failed-judgments")]
+        if failed
+        else []
+    )
+    items = [
+        Items(ids=[f"{q}/{t}" for q, t, _ in found], dataset=f"MT-Bench against {two}", system=one, scored={"win_rate": [w for _, _, w in found]}, cluster=[q for q, _, _ in found],
+              directions={"win_rate": True}, file=str(source.path), sha256=source.sha256)
+        for (one, two), found in by.items()
+    ]  # fmt: skip
+    return Reading(items=items, issues=issues, format="MT-Bench pairwise judgments")
 
 
 def _alpaca(source: Source, rows: list[dict[str, Any]]) -> Reading:

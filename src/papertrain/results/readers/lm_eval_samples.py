@@ -9,8 +9,15 @@ from papertrain.results.records import Issue, Items, Reader, Reading
 from papertrain.results.source import Source, number
 
 
+def _rows(source: Source) -> list[dict[str, Any]]:
+    """JSON lines, or the one list that 0.4.0 wrote under the same name."""
+    if isinstance(source.json, list):
+        return [r for r in source.json if isinstance(r, dict)]
+    return (source.lines if source.json is None else None) or []
+
+
 def sniff(source: Source) -> bool:
-    first = ((source.lines if source.json is None else None) or [{}])[0]
+    first = (_rows(source) or [{}])[0]
     return {"doc_id", "target"} <= set(first) and bool({"filtered_resps", "resps", "metrics"} & set(first))
 
 
@@ -21,7 +28,7 @@ def task_of(name: str) -> str:
 
 def read(source: Source) -> Reading:
     by: dict[str, list[dict[str, Any]]] = {}
-    for row in source.lines or []:
+    for row in _rows(source):
         by.setdefault(str(row.get("filter", "none")), []).append(row)
     issues = [
         Issue(says=f"line {n} is no JSON object: skipped", file=str(source.path), code="bad-line")

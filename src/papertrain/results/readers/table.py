@@ -167,7 +167,7 @@ def _wide(source: Source, names: list[str], r: dict[str, str]) -> Reading:
     text = [n for n in names if n not in _numeric(table, names)]
     method = (
         r.get("method")
-        or "+".join(n for n in text if n not in _taken({k: v for k, v in r.items() if k != "method"}))
+        or _naming(table, [n for n in text if n not in _taken({k: v for k, v in r.items() if k != "method"})])
         or ("" if "seed" in r or "fold" in r else names[0])
     )
     method = _telling_apart(table, r, method, text)
@@ -229,6 +229,11 @@ def _wide(source: Source, names: list[str], r: dict[str, str]) -> Reading:
     if by_metric and "dataset" in r:
         scores = [s for s in scores if s.value is not None or not _elsewhere(s, scores)]
     return Reading(scores=scores, issues=issues, format="table, one column per metric" if by_metric else "wide table")
+
+
+def _naming(table: list[Row], text: list[str]) -> str:
+    """The column that names the rows: the one with the most different texts, the first of several."""
+    return max(text, key=lambda n: len({str(row.get(n)) for row in table}), default="")
 
 
 def _telling_apart(table: list[Row], r: dict[str, str], method: str, text: list[str]) -> str:
