@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import matplotlib.colors
 import numpy as np
 import pytest
 
@@ -121,6 +122,22 @@ def test_a_long_noisy_curve_has_a_running_mean_that_is_named_and_hides_no_spike(
     assert len(raw) == 3 and all(max(y) == 9.0 for y in raw)
     assert mean[:5] == pytest.approx([np.mean(raw[0][: 6 + i]) for i in range(5)])
     assert mean[70] == pytest.approx(np.mean(raw[0][65:76])) and axes.get_xlabel() == "step (mean over 11)"
+
+
+def test_a_method_that_has_not_run_takes_no_room_and_a_missing_cell_is_marked() -> None:
+    rows = (("ours", "a", 80.0, 79.0, 81.0, "", ""), ("frozen", "a", None, None, None, "", ""), ("base", "a", 70.0, 69.0, 71.0, "", ""),
+            ("ours", "b", 60.0, 59.0, 61.0, "", ""), ("frozen", "b", None, None, None, "", ""), ("base", "b", None, None, None, "", ""))  # fmt: skip
+    d = Drawing(name="m", title="M", header=bars.HEADER, width=3.3, height=2.2, options={"ylabel": "%", "rotate": 0, "legend_columns": 2}, rows=rows)  # fmt: skip
+    space: dict[str, Any] = {"__name__": "figure", "__file__": "m.py"}
+    exec(script(bars.FIGURE, d), space)
+    figure = space["draw"](list(csv.DictReader(io.StringIO(to_csv(d)))))
+    (axes,) = figure.axes
+    drawn = sorted((p.get_x() + p.get_width() / 2, p.get_facecolor()) for p in axes.patches)
+    marks = [t.get_text() for t in axes.texts]
+    space["plt"].close("all")
+    assert [x for x, _ in drawn][:2] == pytest.approx([-0.2, 0.2]) and marks == ["\u2013"]
+    assert drawn[1][1] == pytest.approx(matplotlib.colors.to_rgba(OKABE_ITO[2])), "the colour of its place in the table"
+    assert r"\addlegendentry{frozen}" not in bars.tikz(d)
 
 
 def test_a_cut_axis_is_said_and_bars_start_at_zero(drawn: dict[str, Files]) -> None:
