@@ -10,12 +10,14 @@ from typing import Any
 
 from papertrain import verbs
 from papertrain.cli import FIRST
+from papertrain.core.answers import data_schema
 from papertrain.core.discover import discover
 from papertrain.core.params import parameters
 from papertrain.core.schema import ENVELOPE, READING
 from papertrain.core.units import show_bytes, show_count
 
 HERE = Path(__file__).parent / "reference"
+CHECKS, WATCHES = "papertrain.configs.checks", "papertrain.monitor.rules"
 NOTE = "<!-- Written by `make docs` from the code; do not edit. -->\n"
 
 
@@ -24,8 +26,9 @@ def pages() -> dict[str, str]:
     return {
         "cli.md": cli(),
         "json.md": envelope(),
-        "rules-check.md": rules("Rules of `check`", "papertrain.configs.checks"),
-        "rules-watch.md": rules("Rules of `watch`", "papertrain.monitor.rules"),
+        "rules-check.md": rules("Rules of `check`", CHECKS),
+        "rules-watch.md": rules("Rules of `watch`", WATCHES),
+        **rule_pages(),
         "failures.md": failures(),
         "gpus.md": gpus(),
         "models.md": models(),
@@ -80,38 +83,62 @@ def envelope() -> str:
             NOTE,
             "What `--json` prints: exactly one document on standard output, for every exit code.\n",
             f"```json\n{json.dumps(ENVELOPE, indent=2)}\n```\n",
+            "## `data` of each verb\n",
+            "Keys may be added at any time; with `--fields` and after an error some are absent. A null has its reason beside it.\n",
+            *(f"### {name}\n\n```json\n{json.dumps(data_schema(name)['properties'])}\n```\n" for name in READING),
         ]
     )
 
 
 def rules(title: str, package: str) -> str:
+    """Every rule of a kind in a line, each with a page of its own."""
+    rows = [
+        (f"[{r.id}](rules/{r.id}.md)", r.name, r.level, r.status, r.what.replace("|", "\\|"))
+        for r in sorted(found_rules(package), key=lambda r: r.id)
+    ]
+    return "\n".join([f"# {title}\n", NOTE, table(("id", "name", "level", "status", "what"), rows)])
+
+
+def found_rules(package: str) -> list[Any]:
     from importlib import import_module
 
-    found = discover(import_module(package), "RULE")
-    parts = [f"# {title}\n", NOTE]
-    for rule in sorted(found.values(), key=lambda r: r.id):
-        parts.append(
-            f"## {rule.id} {rule.name}\n\n*{rule.level}, {rule.status}*\n\n**What.** {rule.what}\n\n**Why.** {rule.why}\n"
-        )
-        if rule.known_problems:
-            parts.append(f"**Known problems.** {rule.known_problems}\n")
-        parts.append(f"**Source.** {rule.source.kind}: {rule.source.ref}\n")
-        for word, text in (("Fires on", rule.fires), ("Quiet on", rule.quiet)):
-            if isinstance(text, str) and text.strip():
-                parts.append(f"{word}:\n\n```text\n{text.strip()[:1500]}\n```\n")
+    return list(discover(import_module(package), "RULE").values())
+
+
+def rule_pages() -> dict[str, str]:
+    """A page per rule of check and watch, and per class of failure."""
+    from papertrain.diagnose.catalogue import causes
+
+    everything = [*found_rules(CHECKS), *found_rules(WATCHES), *causes().values()]
+    return {f"rules/{r.id}.md": rule_page(r) for r in everything}
+
+
+def rule_page(rule: Any) -> str:
+    kind = f"{rule.branch}, benign: no failure" if getattr(rule, "benign", False) else getattr(rule, "branch", rule.level)  # fmt: skip
+    parts = [f"# {rule.id} {rule.name}\n", NOTE, f"*{kind}, {rule.status}*\n", f"**What.** {rule.what}\n", f"**Why.** {rule.why}\n"]  # fmt: skip
+    if rule.known_problems:
+        parts.append(f"**Known problems.** {rule.known_problems}\n")
+    if getattr(rule, "next_check", ""):
+        parts.append(f"**The test that decides.** {rule.next_check}\n")
+    if fixes := [f"- {f.title} ({f.effect})" for f in getattr(rule, "fixes", ()) if f.title]:
+        parts.append("**What mends it.**\n\n" + "\n".join(fixes) + "\n")
+    for word, text in (("Fires on", rule.fires), ("Quiet on", rule.quiet)):
+        if isinstance(text, str) and text.strip():
+            parts.append(f"{word}:\n\n```text\n{text.strip()[:1500]}\n```\n")
+    parts.append(f"**Source.** {rule.source.kind}: {rule.source.ref}\n")
+    parts.append(f"The same at a terminal: `papertrain explain {rule.id}`.\n")
     return "\n".join(parts)
 
 
 def failures() -> str:
     from papertrain.diagnose.catalogue import causes
 
-    parts = ["# Classes of failure\n", NOTE, "The names that `papertrain diagnose` gives in `class`.\n"]
-    for cause in sorted(causes().values(), key=lambda c: c.name):
-        benign = ", benign: no failure" if cause.benign else ""
-        parts.append(
-            f"## {cause.name}\n\n*{cause.id}, {cause.branch}{benign}*\n\n**What.** {cause.what}\n\n**Why.** {cause.why}\n\n**Source.** {cause.source.kind}: {cause.source.ref}\n"
-        )
-    return "\n".join(parts)
+    rows = [
+        (f"[{c.name}](rules/{c.id}.md)", c.id, c.branch + (", benign" if c.benign else ""), c.what.replace("|", "\\|"))
+        for c in sorted(causes().values(), key=lambda c: c.name)
+    ]
+    head = ("class", "id", "branch", "what")
+    return "\n".join(["# Classes of failure\n", NOTE, "The names that `papertrain diagnose` gives in `class`.\n", table(head, rows)])  # fmt: skip
 
 
 def gpus() -> str:
@@ -187,10 +214,9 @@ def names() -> str:
         lines.append(f"verb {name}")
         lines += [f"flag {name} {p.option or p.name}" for p in parameters(verbs.load(name))]
     lines += [f"tool {name}" for name in READING]
-    from papertrain.diagnose.catalogue import causes
-
     import papertrain.configs.checks as checks
     import papertrain.monitor.rules as watching
+    from papertrain.diagnose.catalogue import causes
 
     for package in (checks, watching):
         lines += [f"rule {r.id} {r.name}" for r in discover(package, "RULE").values()]
@@ -255,7 +281,7 @@ def main() -> int:
                 page.write_text(text)
         return 0
 
-    HERE.mkdir(exist_ok=True)
+    (HERE / "rules").mkdir(parents=True, exist_ok=True)
     built = pages()
     for name, text in built.items():
         file = HERE / name
@@ -268,8 +294,8 @@ def main() -> int:
             )
             print(f"{file.name}: {changed or 'many'} lines changed")
             file.write_text(text)
-    for file in HERE.iterdir():
-        if file.name not in built:
+    for file in HERE.rglob("*"):
+        if file.is_file() and file.relative_to(HERE).as_posix() not in built:
             print(f"{file.name}: removed")
             file.unlink()
     return 0

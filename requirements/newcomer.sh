@@ -30,6 +30,6 @@ began=$(date +%s)
 while IFS= read -r command; do
     echo "\$ $command"
     # 1 is an answer too: a finding.
-    env -i PATH="$PATH" HOME="$place/home" LANG=C.UTF-8 sh -c "$command" >"$place/output.txt" 2>&1 || [ $? -eq 1 ] || { cat "$place/output.txt"; echo "FAILED: $command"; exit 1; }
+    env -i PATH="$PATH" HOME="$place/home" LANG=C.UTF-8 sh -c "$command" </dev/null >"$place/output.txt" 2>&1 || [ $? -eq 1 ] || { cat "$place/output.txt"; echo "FAILED: $command"; exit 1; }
 done <"$tutorial"
 echo "tutorial: $(($(date +%s) - began)) s; $(du -sm "$place" | cut -f1) MB in all"
