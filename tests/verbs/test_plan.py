@@ -224,6 +224,51 @@ def test_a_sweep_is_three_plans_of_one_budget_and_a_record(model: str, rows: Pat
     assert plans[1].learning_rate.source.kind == "user"
 
 
+STUDY = """[study]
+ours = "ours"
+[methods.ours]
+[methods.base]
+[datasets.d]
+train = "train.jsonl"
+[sweeps]
+"""
+
+
+def test_a_sweep_in_the_study_gives_every_method_three_runs(model: str, rows: Path, tmp_path: Path) -> None:
+    work = tmp_path / "work"
+    work.mkdir()
+    (work / "study.toml").write_text(STUDY + 'parameter = "learning_rate"\n')
+    first = plan(model, data=rows, gpu="4x A100-80GB", method="lora", output=work)
+    assert json.loads((work / "plans/ours/sweep.json").read_text())["budget"] == 3
+    assert any("[methods.ours-learning_rate-low] and [methods.ours-learning_rate-high]" in w for w in first.warnings)
+    plan(model, data=rows, gpu="4x A100-80GB", method="lora", output=work, name="base", rules="evidence")
+    assert json.loads((work / "plans/base/sweep.json").read_text())["budget"] == 3
+    plan(str(work), name="base-learning_rate-low")  # a run of the sweep is not swept itself
+    assert len(Workspace(work).methods()) == 6
+
+
+def test_a_baseline_with_fewer_runs_than_ours_is_named(model: str, rows: Path, tmp_path: Path) -> None:
+    work = tmp_path / "work"
+    plan(model, data=rows, gpu="4x A100-80GB", method="lora", output=work, name="base")
+    swept = plan(model, data=rows, gpu="4x A100-80GB", method="lora", output=work, sweep="learning_rate")
+    assert any("--name base --sweep learning_rate gives it the same budget" in w for w in swept.warnings)
+
+
+@pytest.mark.parametrize(
+    ("said", "says"),
+    [('parameter = "learning_rat"', "learning_rat"), ('parametr = "learning_rate"', "unknown key 'parametr'"), ("parameter = 3", "'3'"),
+     ('parameter = "learning_rate"\nmethods = "ours"', "list of names")],
+)  # fmt: skip
+def test_a_sweep_that_cannot_be_read_is_one_line(model: str, rows: Path, tmp_path: Path, said: str, says: str) -> None:
+    work = tmp_path / "work"
+    work.mkdir()
+    (work / "study.toml").write_text(STUDY + said + "\n")
+    with pytest.raises(PapertrainError) as caught:
+        plan(model, data=rows, gpu="4x A100-80GB", method="lora", output=work)
+    assert says in caught.value.says and str(caught.value.file).endswith("study.toml")
+    assert not (work / "plans").exists()
+
+
 def test_what_the_training_environment_lacks_is_said(model: str, tmp_path: Path) -> None:
     packages = tmp_path / "env/lib/python3.11/site-packages"
     for name in ("torch-2.8.0", "transformers-4.57.6", "peft-0.18.1"):

@@ -17,7 +17,7 @@ import msgspec
 from papertrain.core.texts import say
 from papertrain.core.training import Memory
 from papertrain.facts.profiles import find_profile
-from papertrain.plan.cases import prepare
+from papertrain.plan.cases import prepare, spec_of
 from papertrain.plan.memory import cached, peak
 from papertrain.plan.setup import Setup
 
@@ -68,6 +68,7 @@ def with_basis(memory: Memory, s: Setup, n: int = 3) -> Memory:
 def distance(s: Setup, row: dict[str, Any]) -> float:
     """0 for the same run; each difference adds what it does to the error of an estimate."""
     d = 0.0
+    d += 2.5 * (_texts(s.model.kind) != _texts(_kind_of(row["model"])))
     adapters = s.method != "full"
     d += 2.5 * (adapters != (row["method"] != "full"))
     quantised = s.quantization not in (None, "none") or s.method == "qlora"
@@ -81,6 +82,17 @@ def distance(s: Setup, row: dict[str, Any]) -> float:
     d += abs(math.log(s.model.parameters / size)) if size else 1.0
     tokens = row.get("micro_batch_size", 1) * row.get("sequence_length", 1)
     return float(d) + 0.25 * abs(math.log(max(1, s.micro_batch_size * s.sequence_length) / max(1, tokens)))
+
+
+def _texts(kind: str) -> str:
+    """A decoder's run tells nothing about an encoder's, whose logits are a handful, nor about an image model's."""
+    return "decoder" if kind in ("causal", "multimodal", "speech") else kind
+
+
+@lru_cache(maxsize=256)
+def _kind_of(model: str) -> str:
+    spec, _ = spec_of(model, None)
+    return "vision" if "vit" in model.lower() else spec.kind if spec is not None else "causal"
 
 
 def _kind(sharding: str) -> str:

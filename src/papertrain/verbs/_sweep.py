@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import json
+import tomllib
+from pathlib import Path
 from typing import Any
 
 from msgspec import structs
 
-from papertrain.core.errors import PapertrainError
+from papertrain.core.commands import quoted
+from papertrain.core.errors import PapertrainError, nearest
+from papertrain.core.files import read_text
+from papertrain.core.texts import say
 from papertrain.core.training import TrainingPlan
 from papertrain.core.units import significant
+from papertrain.core.workspace import STUDY, Workspace
 from papertrain.plan.derive_question import Question
 
 # What the published sweeps step by: half a step of theirs is 1.8x, and a rank matters less than a rate.
@@ -23,6 +29,74 @@ FACTORS = {
 }
 WHOLE = frozenset({"lora_rank", "global_batch_size"})
 RECORD = "sweep.json"
+KEYS = ("parameter", "methods")
+
+
+def declared(place: Path | None, method: str) -> str | None:
+    """What `[sweeps]` of study.toml asks for this method: `parameter = "learning_rate"`, for all methods or those named."""
+    table = _table(place)
+    if table is None or is_trial(method):
+        return None
+    file = Path(str(place)) / STUDY
+    for key in table:
+        if key not in KEYS:
+            raise PapertrainError(
+                f"unknown key {key!r} in [sweeps]", code="unknown-key", file=file, nearest=nearest(key, KEYS)
+            )
+    parameter, methods = table.get("parameter"), table.get("methods")
+    if not isinstance(parameter, str) or parameter not in FACTORS:
+        raise PapertrainError(
+            f"[sweeps] parameter is {str(parameter)[:60]!r}; it can be one of {', '.join(FACTORS)}", code="unknown-name", file=file,
+            nearest=nearest(str(parameter), FACTORS),
+        )  # fmt: skip
+    if methods is not None and not (isinstance(methods, list) and all(isinstance(m, str) for m in methods)):
+        raise PapertrainError("[sweeps] methods is a list of names", code="bad-study", file=file)
+    return parameter if methods is None or method in methods else None
+
+
+def _table(place: Path | None) -> dict[str, Any] | None:
+    """`[sweeps]` of the study, or None. A file that is no TOML is told by whoever reads the study."""
+    if place is None or not (place / STUDY).is_file():
+        return None
+    try:
+        found = tomllib.loads(read_text(place / STUDY, limit=2**20)).get("sweeps")
+    except (ValueError, RecursionError):
+        return None
+    if found is not None and not isinstance(found, dict):
+        raise PapertrainError("[sweeps] must be a table", code="bad-study", file=place / STUDY)
+    return found or None
+
+
+def is_trial(method: str) -> bool:
+    """Whether the name is one that a sweep gave to a run beside the derived one."""
+    return any(method.endswith(f"-{p}-{word}") for p in FACTORS for word in ("low", "high"))
+
+
+def unequal(place: Path | None, method: str, parameter: str | None) -> list[str]:
+    """What would make the comparison unfair: another method with fewer runs, and runs that the study does not name."""
+    if place is None or parameter is None or is_trial(method) or not Workspace.is_workspace(place):
+        return []
+    space = Workspace(place)
+    swept = {m for m in space.methods() if (space.plan_path(m).with_name(RECORD)).is_file()}
+    poorer = [m for m in space.methods() if m != method and m not in swept and not is_trial(m)]
+    said = [
+        say(
+            "{other} has one run where {method} has three: papertrain plan {work} --name {other} --sweep {parameter} gives it the same budget",
+            other=m, method=method, work=quoted(place), parameter=parameter,
+        )
+        for m in poorer
+    ]  # fmt: skip
+    if (place / STUDY).is_file():
+        named = {m.name for m in space.study.methods}
+        new = [f"{method}-{parameter}-{word}" for word in ("low", "high")]
+        if any(n not in named for n in new):
+            said.append(
+                say(
+                    "study.toml does not name the runs of the sweep, so launch would leave them out: add {lines}",
+                    lines=" and ".join(f"[methods.{n}]" for n in new if n not in named),
+                )
+            )
+    return said
 
 
 def trials(q: Question, p: TrainingPlan, parameter: str) -> list[Question]:

@@ -21,6 +21,9 @@ def plan(
     ],
     *,
     data: Annotated[Path | None, Arg("the training data; without it the plan is provisional", "PATH")] = None,
+    test: Annotated[
+        Path | None, Arg("rows kept out of training, predicted after it and scored; recorded in study.toml", "FILE")
+    ] = None,
     gpu: Annotated[
         str | None, Arg('the cards: "4x A100-80GB", "8*4090", cpu (default: this machine\'s)', "SPEC")
     ] = None,
@@ -73,6 +76,7 @@ def plan(
     no, or unknown. Alternatives say whether they change only the execution, or the experiment.
 
     papertrain plan Qwen/Qwen2.5-7B-Instruct --data train.jsonl --gpu "4x A100-80GB" --method lora -o work
+    papertrain plan ./encoder --data train.csv --test test.csv -o work
     papertrain plan ./my-model --gpu "8x 4090" --method full --seq-len 4096 --set zero_stage=3
     papertrain plan work --sweep learning_rate           three runs around the derived value, chosen on the validation split
     papertrain plan work --set learning_rate=1e-4        derive again from the stored inputs and show what changes
@@ -82,6 +86,7 @@ def plan(
     from papertrain.core.units import show_number
     from papertrain.core.workspace import NAME, Workspace
     from papertrain.plan.derive_question import read_sets
+    from papertrain.verbs import _sweep
     from papertrain.verbs._plan_report import command_of, report_of
 
     command = command_of(locals())
@@ -101,21 +106,25 @@ def plan(
     notes: list[str] = []
     if calibrate is not None:
         question, notes = _calibrated(question, calibrate)
+    held, doubts = ("", []) if test is None else _held(test, question)
     derived, diffs = _derive(question)
-    around = _around(question, derived, sweep, place if chosen != "exploratory" else None)
+    where = place if chosen != "exploratory" else None
+    sweep = sweep or _sweep.declared(where, derived.name)
+    around = _around(question, derived, sweep, where)
+    doubts = [*doubts, *_sweep.unequal(where, derived.name, sweep)]
     if before is not None and not again and chosen != "exploratory" and not (overwrite or dry_run):
         _same_model(before, derived, place, command)
     wrote: list[str] = []
     written = place is not None and chosen != "exploratory"
     if place is not None and chosen != "exploratory":
         wrote = _write(
-            place, [(question, derived, diffs), *around], sweep, confirm=confirm, overwrite=overwrite, dry_run=dry_run
-        )
+            place, [(question, derived, diffs), *around], sweep, confirm=confirm, overwrite=overwrite, dry_run=dry_run, test=test,
+        )  # fmt: skip
     elif confirm:
         raise PapertrainError("--confirm needs a workspace to record it in: name one with -o", code="no-workspace")
     return report_of(
         derived, diffs, place=place, mode=chosen, before=before, wrote=wrote, notes=notes, command=command, written=written and not dry_run, env=env,
-        swept=[f"{p.name}: {sweep} {show_number(p.values()[sweep])}" for _, p, _ in [(question, derived, diffs), *around]] if sweep else [],
+        test=held, doubts=doubts, swept=[f"{p.name}: {sweep} {show_number(p.values()[sweep])}" for _, p, _ in [(question, derived, diffs), *around]] if sweep else [],
     )  # fmt: skip
 
 
@@ -276,6 +285,15 @@ def _calibrated(q: Question, path: Path) -> tuple[Question, list[str]]:
 Made = tuple["Question", "TrainingPlan", "list[Difference]"]
 
 
+def _held(file: Path, q: Question) -> tuple[str, list[str]]:
+    """(the test file in words, what to know of it)."""
+    from papertrain.core.texts import say
+    from papertrain.verbs._test_set import read_test
+
+    found, doubts = read_test(file, q)
+    return say("{n} examples of {file}, predicted after training", n=f"{found.examples:,}", file=file.name), doubts
+
+
 def _around(q: Question, p: TrainingPlan, sweep: str | None, place: Path | None) -> list[Made]:
     from papertrain.core.errors import PapertrainError
     from papertrain.verbs import _sweep
@@ -288,19 +306,26 @@ def _around(q: Question, p: TrainingPlan, sweep: str | None, place: Path | None)
 
 
 def _write(
-    place: Path, made: list[Made], sweep: str | None, *, confirm: bool, overwrite: bool, dry_run: bool
-) -> list[str]:
+    place: Path, made: list[Made], sweep: str | None, *, confirm: bool, overwrite: bool, dry_run: bool, test: Path | None = None,
+) -> list[str]:  # fmt: skip
     """plan.json, plan.md and the inputs of each plan, in one atomic write; then the confirmation."""
 
+    from papertrain.core.errors import Refused
     from papertrain.core.files import Writer
     from papertrain.core.gate import confirm as record
     from papertrain.core.gate import confirmation
     from papertrain.core.training import write_plan
-    from papertrain.core.workspace import Workspace
+    from papertrain.core.workspace import STUDY, Workspace
     from papertrain.report.plan import markdown
-    from papertrain.verbs import _plan, _sweep
+    from papertrain.verbs import _plan, _sweep, _test_set
 
     space = Workspace(place)
+    if test is not None:
+        try:
+            with Writer(place, overwrite=overwrite, dry_run=dry_run) as study:
+                study.text(STUDY, _test_set.study_with(place, test, made[0][0]))
+        except Refused as error:
+            raise _test_set.by_hand(place, test, error) from None
     with Writer(place, overwrite=overwrite, dry_run=dry_run) as w:
         for q, p, diffs in made:
             q, p = _plan.relocated(q, Path(), place), _plan.relocated(p, Path(), place)
@@ -318,5 +343,5 @@ def _write(
         for _, p, _ in made:
             record(space, p.name)
     return [
-        f"{'would write' if dry_run else 'wrote' if c.kind != 'same' else 'same'} {place / c.path}" for c in w.changes
+        f"{'would write' if dry_run else 'wrote' if c.kind != 'same' else 'same'} {place / c.path}" for c in [*(study.changes if test is not None else ()), *w.changes]
     ]
