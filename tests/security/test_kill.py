@@ -60,6 +60,17 @@ CASES = [
     Case("fix", ("fix", "ds.json", "D1.F1", "--log", "nan.log", "--yes"), again=(0, 3), hidden=False),
     Case("check fix", ("check", "sft.yaml", "--fix"), again=(0, 1)),
     Case("launch", ("launch", "work", "--run", "base.toy.1", "--overwrite", "--yes"), again=(0, 1), same=False),
+    Case("plan confirm", ("plan", "work", "--set", "weight_decay=0.02", "--confirm")),
+    Case("generate elsewhere", ("generate", "work", "-o", "made")),
+    Case("generate code", ("generate", "work", "--target", "script")),
+    Case("check baseline", ("check", "sft.yaml", "ds.json", "--write-baseline", "baseline.json")),
+    Case("compare files", ("compare", "a.csv", "b.csv", "-o", "paper", "--resamples", "100")),
+    Case(
+        "package again",
+        ("package", "work", "-o", "bundle"),
+        before=(("package", "work", "-o", "bundle"), ("evaluate", "work")),
+    ),
+    Case("package anonymous", ("package", "work", "-o", "blind", "--anonymous")),
     Case("skill", ("skill", "install", "--tool", "claude-code", "-o", "home")),
 ]
 NAN = "".join(
@@ -111,12 +122,13 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
     yield Place(tmp_path_factory.mktemp("kill"))
 
 
-def at_point(number: int, act: Callable[[int], None]) -> Callable[[], None]:
-    """Plant `act` before the number-th write reaches the disk: every sync, and every rename that follows one."""
+def at_point(number: int, act: Callable[[int], None], *, writing: bool = False) -> Callable[[], None]:
+    """Plant `act` at the number-th moment at which the disk changes: before every sync, and around every rename, removal and
+    new folder; with `writing`, only where room is needed."""
 
     def plant() -> None:
         seen = 0
-        sync, rename = os.fsync, Path.replace
+        sync = os.fsync
 
         def point() -> None:
             nonlocal seen
@@ -130,25 +142,32 @@ def at_point(number: int, act: Callable[[int], None]) -> Callable[[], None]:
             point()
             sync(fd)
 
-        def replace(self: Path, target: Path) -> Path:
-            moved = rename(self, target)
-            point()
-            return moved
+        def around(real: Callable[..., object]) -> Callable[..., object]:
+            def one(*args: object, **options: object) -> object:
+                if not writing:
+                    point()
+                done = real(*args, **options)
+                point()
+                return done
 
-        os.fsync = fsync  # type: ignore[assignment]
-        Path.replace = replace  # type: ignore[method-assign,assignment]
+            return one
+
+        os.fsync = fsync
+        os.replace = around(os.replace)  # type: ignore[assignment]
+        if not writing:
+            os.rename, os.unlink, os.mkdir = around(os.rename), around(os.unlink), around(os.mkdir)  # type: ignore[assignment]
 
     return plant
 
 
-def points(place: Place, case: Case) -> tuple[int, Done]:
-    """How many write points the verb has."""
+def points(place: Place, case: Case, *, writing: bool = False) -> tuple[int, Done]:
+    """How many of them the verb has."""
     read, write = os.pipe()
     os.set_blocking(read, False)
 
     def plant() -> None:
         os.dup2(write, 9)
-        at_point(0, lambda n: None)()
+        at_point(0, lambda n: None, writing=writing)()
 
     done = command(*case.argv, cwd=place.now, first=plant)
     os.close(write)
@@ -229,11 +248,11 @@ def kill(place: Place, case: Case, some: int | None = None) -> None:
 def test_a_full_disk_is_one_clear_error_and_loses_nothing(place: Place, case: Case) -> None:
     place.reset(case)
     old = place.state()
-    count, _ = points(place, case)
+    count, _ = points(place, case, writing=True)
     new = place.state()
     for number in sorted({1, count // 2 or 1, count}):
         place.reset(case)
-        done = command(*case.argv, cwd=place.now, first=at_point(number, full))
+        done = command(*case.argv, cwd=place.now, first=at_point(number, full, writing=True))
         lines = done.err.strip().splitlines()
         assert done.code == 2 and len(lines) == 1 and "no space left" in lines[0].lower(), (
             number,
@@ -242,6 +261,29 @@ def test_a_full_disk_is_one_clear_error_and_loses_nothing(place: Place, case: Ca
         )
         assert not between(old, new, place.state()), (number, between(old, new, place.state()))
         assert command(*case.argv, cwd=place.now).code in case.again
+
+
+def test_a_diagnosis_that_could_not_be_kept_is_given_all_the_same_and_said(place: Place) -> None:
+    case = next(c for c in CASES if c.name == "diagnose")
+    place.reset(case)
+    count, whole = points(place, case, writing=True)
+    assert count >= 2 and "not kept" not in whole.out
+    for number in (1, 2):
+        place.reset(case)
+        done = command(*case.argv, cwd=place.now, first=at_point(number, full, writing=True))
+        assert done.code == whole.code == 0 and "oom" in done.out.lower(), (done.code, done.err)
+        said = [line for line in (done.out + done.err).splitlines() if "not kept" in line]
+        assert len(said) == 1 and "no space left" in said[0], (number, done.out[-600:], done.err)
+
+
+def test_status_goes_from_the_failure_to_its_diagnosis_to_the_fix(place: Place) -> None:
+    place.reset(next(c for c in CASES if c.name == "diagnose"))
+    before = command("status", "work", cwd=place.now)
+    assert "was not diagnosed" in before.out and "papertrain diagnose work/runs/ours.toy.2" in before.out
+    assert command("diagnose", "work/runs/ours.toy.2", cwd=place.now).code == 0
+    after = command("status", "work", cwd=place.now)
+    fix = next(line.split("papertrain ", 1)[1] for line in after.out.splitlines() if "papertrain fix" in line)
+    assert "was not diagnosed" not in after.out and command(*fix.split(), cwd=place.now).code == 0, fix
 
 
 def test_a_really_full_disk_and_a_file_size_limit_lose_nothing(place: Place, tmp_path: Path) -> None:

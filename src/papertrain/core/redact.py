@@ -6,6 +6,7 @@ leaves the user's own terminal: a pipe is a file. Replacements are consistent, s
 
 from __future__ import annotations
 
+import getpass
 import hashlib
 import json
 import os
@@ -36,12 +37,20 @@ _GAP = "\ufdd0"
 """A code point that Unicode keeps free for such inner use."""
 _ESCAPED = re.compile(r"\\+(?:[nrtbf0]|u00[01][0-9a-fA-F]|x[01][0-9a-fA-F]|033|e)(?:\[[0-9;]{0,12}[A-Za-z])?")
 
-_EMAIL = re.compile(r"(?<![\w.+\-/:])[A-Za-z0-9][\w.+\-]{0,64}@(?:[A-Za-z0-9\-]{1,63}\.){1,8}[A-Za-z]{2,24}\b")
+_EMAIL = re.compile(r"(?<![\w.+\-/:])(?!git@)[A-Za-z0-9][\w.+\-]{0,64}@(?:[A-Za-z0-9\-]{1,63}\.){1,8}[A-Za-z]{2,24}\b")
 _HOME = re.compile(
-    r"(?P<root>(?:/home|/Users|/mnt/home|/data/home|/net/home|/scratch/users?|[A-Za-z]:\\Users|[A-Za-z]:\\\\Users|/mnt/[a-z]/Users)(?:/|\\\\|\\))(?P<user>(?!\[user\])[^/\\\s:'\"<>|,;)\]}]+)"
+    r"(?P<root>(?<!\.co)(?<!\.com)(?<!\.org)(?<!\.io)(?<!\.net)(?<!\.cn)(?<!\.ai)(?:(?:/(?:lustre|gpfs|beegfs|fsx|nfs|scratch|work|data|storage|mnt|net|export|cluster|shared|projects?|vol\w{0,8}|disk\w{0,4}|ceph\w{0,4}|efs)\d{0,3}(?:/[\w.\-]{1,30}){0,2})?/(?:home\d*|users?|Users)|[A-Za-z]:\\Users|[A-Za-z]:\\\\Users|/mnt/[a-z]/Users)(?:/|\\\\|\\))(?P<user>(?!\[user\])[^/\\\s:'\"<>|,;)\]}]+)"
 )
 _ADDRESS = re.compile(
-    r"(?<![\d.])(?:10\.\d{1,3}\.\d{1,3}\.\d{1,3}|192\.168\.\d{1,3}\.\d{1,3}|172\.(?:1[6-9]|2\d|3[01])\.\d{1,3}\.\d{1,3})\b"
+    r"(?<![\d.])(?:10\.\d{1,3}\.\d{1,3}\.\d{1,3}|192\.168\.\d{1,3}\.\d{1,3}|169\.254\.\d{1,3}\.\d{1,3}|172\.(?:1[6-9]|2\d|3[01])\.\d{1,3}\.\d{1,3}|100\.(?:6[4-9]|[7-9]\d|1[01]\d|12[0-7])\.\d{1,3}\.\d{1,3})\b"
+    r"|(?<![\w:])(?:fe80|f[cd][0-9a-f]{2})(?::[0-9a-f]{0,4}){2,7}(?![\w:])"
+)
+_HOST = re.compile(
+    # a line of NCCL, the name of an event file, a prompt, a name inside an organisation
+    r"(?P<keep>^|\n)(?P<nccl>[A-Za-z][\w.\-]{1,62})(?=:\d+:\d+ \[\d*\] (?:NCCL|\w{1,30}/\w{1,30}\.cc))"
+    r"|(?P<keep2>events\.out\.tfevents\.\d{9,11}\.)(?P<events>(?!\[host)[A-Za-z][\w\-]*(?:\.[A-Za-z][\w\-]*)*)"
+    r"|(?P<keep3>\b[a-z_][\w.\-]{0,30}@)(?P<prompt>[A-Za-z][\w\-]{1,62}(?:\.[\w\-]{1,62})*)(?=:(?:~|/)[^\s]*[$#])"
+    r"|(?<![\w.\-/@])(?P<inner>(?=[a-z\-.]*\d|[a-z.]*-)[a-z0-9][a-z0-9\-]{1,62}(?:\.[a-z0-9\-]{1,62}){0,4}\.(?:internal|local|lan|corp|intranet|localdomain))(?![\w\-])"
 )
 
 
@@ -55,10 +64,15 @@ def redact(text: str, *, terminal: bool = False, extra: Iterable[re.Pattern[str]
     if not text.isprintable() and CONTROL.search(text):
         # A sequence may stand between a word and a secret, or inside a secret: it is a gap, but not inside of one.
         text = _without_secrets(_closed(CONTROL.sub(_GAP, text))).replace(_GAP, "")
-    text = _without_secrets(text)
+    text = _without_secrets(parted(text))
     for pattern in (*extra, *_own_patterns()):
         text = pattern.sub("[redacted]", text)
-    return text if terminal else redact_private(text)
+    return (text if terminal else redact_private(text)).replace(_GAP, "")
+
+
+def parted(text: str) -> str:
+    """In `\\nhf_…`, a line break as programs write it, the n is no letter of the word: a gap stands behind it."""
+    return _ESCAPED.sub(lambda m: m[0] + _GAP, text) if "\\" in text else text
 
 
 def _closed(gapped: str) -> str:
@@ -78,16 +92,12 @@ def _closed(gapped: str) -> str:
 
 
 def _without_secrets(text: str) -> str:
-    escaped = "\\" in text
-    if escaped:  # in `\\nhf_…`, a line break as programs write it, the n is no letter of the word
-        text = _ESCAPED.sub(lambda m: m[0] + _GAP, text)
     text = without_shapes(text, _stand_in)
     parts, at = [], 0
     for _, start, end in named(text):
         parts += [text[at:start], _stand_in("named", text[start:end])]
         at = end
-    text = "".join([*parts, text[at:]]) if parts else text
-    return text.replace(_GAP, "") if escaped else text
+    return "".join([*parts, text[at:]]) if parts else text
 
 
 def _stand_in(kind: str, secret: str) -> str:
@@ -131,11 +141,23 @@ def redact_private(text: str) -> str:
     """Home folders, users, the host, e-mails and internal addresses replaced by stand-ins of the same kind."""
     own = _own_names()
     if own:
-        text = own.sub(lambda m: "~" if "/" in m[0] or "\\" in m[0] else "[host]", text)
+        text = own.sub(
+            lambda m: "~" if "/" in m[0] or "\\" in m[0] else "[user]" if m[0] == _own_user() else "[host]", text
+        )
     if "@" in text:
         text = _EMAIL.sub(lambda m: f"[email-{_mark(m[0])}]", text)
     text = _HOME.sub(lambda m: m["root"] + "[user]", text)
+    if any(sign in text for sign in _HOSTED):
+        text = _HOST.sub(_stand_in_host, text)
     return _ADDRESS.sub(lambda m: f"[address-{_mark(m[0])}]", text)
+
+
+_HOSTED = (" [", "tfevents.", "@", ".internal", ".local", ".lan", ".corp", ".intranet")
+
+
+def _stand_in_host(m: re.Match[str]) -> str:
+    keep = m["keep"] or m["keep2"] or m["keep3"] or ""
+    return f"{keep}[host-{_mark(m['nccl'] or m['events'] or m['prompt'] or m['inner'])}]"
 
 
 def holds_secret(text: str) -> list[tuple[str, int]]:
@@ -183,6 +205,18 @@ def _own_patterns() -> tuple[re.Pattern[str], ...]:
     return tuple(found)
 
 
+ORDINARY_USERS = {"root", "user", "admin", "ubuntu", "debian", "centos", "train", "test", "data", "model", "models", "paper", "papertrain", "student", "work", "home", "host", "node", "runner", "docker", "jovyan", "kaggle", "vscode", "build", "nobody", "main", "base", "loss", "step"}  # fmt: skip
+"""Accounts that name nobody, and words that texts about training are full of."""
+
+
+def _own_user() -> str:
+    try:
+        user = getpass.getuser()
+    except (KeyError, OSError):
+        return ""
+    return user if len(user) > 3 and user.lower() not in ORDINARY_USERS else ""
+
+
 @lru_cache
 def _own_names() -> re.Pattern[str] | None:
     names = []
@@ -190,6 +224,9 @@ def _own_names() -> re.Pattern[str] | None:
     if len(home) > 3:
         names.append(re.escape(home) + r"(?=[/\\\s:'\"]|$)")
     host = socket.gethostname()
+    user = _own_user()
+    if user:
+        names.append(rf"(?<![\w.\-/]){re.escape(user)}(?![\w\-./])")
     if len(host) > 3 and host.lower() not in ("localhost", "host", "local"):
         names.append(rf"(?<![\w.\-]){re.escape(host)}(?![\w\-])")
     return re.compile("|".join(names)) if names else None

@@ -2,93 +2,46 @@
 
 from __future__ import annotations
 
-import contextlib
-import getpass
 import re
-import socket
-import subprocess
-import zlib
-from pathlib import Path
+from collections.abc import Sequence
+from pathlib import Path, PurePosixPath
 
-from papertrain.core.project import read_project
-
-COMMON = {"root", "user", "admin", "ubuntu", "main", "test", "data", "work", "home", "name", "none"}
+from papertrain.core.redact import parted
+from papertrain.evidence.cleaning import inside, text_of
+from papertrain.evidence.people import patterns_of, people
 
 
 def patterns(root: Path) -> list[re.Pattern[str]]:
-    """What to replace: user and host, git authors, repository owners, the authors of paper-project.yaml."""
-    words = _names(root)
-    found = [
-        re.compile(rf"(?<![\w.-]){re.escape(w)}(?![\w-])", re.IGNORECASE) for w in sorted(words, key=len, reverse=True)
-    ]
-    found.append(
-        re.compile(r"(?<=github\.com[/:])[\w.-]+/[\w.-]+|(?<=gitlab\.com[/:])[\w.-]+/[\w.-]+|(?<=wandb\.ai/)[\w.-]+")
-    )
-    return found
+    """What to replace: authors, logins, hosts, mails, institutions, grants and owners of repositories."""
+    return patterns_of(people(root))
 
 
-def traces(contents: dict[str, bytes], root: Path) -> list[tuple[str, str]]:
+CHECKS = {
+    "an e-mail address": re.compile(
+        r"(?<![\w.+-/])(?!git@)[A-Za-z0-9][\w.+-]{0,64}@(?:[A-Za-z0-9-]{1,63}\.){1,8}[A-Za-z]{2,24}\b"
+    ),
+    "a home folder": re.compile(r"(?:/home|/Users)/(?!\[|~)[A-Za-z0-9._-]+"),
+    "a repository's owner": re.compile(r"(?:github|gitlab)\.com[/:](?!\[)[\w.-]+/[\w.-]+"),
+}
+
+
+def traces(contents: dict[str, bytes], hide: Sequence[re.Pattern[str]]) -> list[tuple[str, str]]:
     """(file, what) for everything that still gives a name away: an author, a user, a host, an e-mail, a home folder, a
-    repository of somebody's. Names of files and the insides of PDFs are searched too."""
-    checks = {
-        "an e-mail address": re.compile(rb"(?<![\w.+-/])[A-Za-z0-9][\w.+-]{0,64}@(?:[A-Za-z0-9-]{1,63}\.){1,8}[A-Za-z]{2,24}\b"),
-        "a home folder": re.compile(rb"(?:/home|/Users)/(?!\[user\])[A-Za-z0-9._-]+"),
-        "a repository's owner": re.compile(rb"(?:github|gitlab)\.com[/:](?!\[)[\w.-]+/[\w.-]+"),
-        "the name of an author, user or host": re.compile(
-            b"|".join(rb"(?<![\w.-])" + re.escape(w.encode()) + rb"(?![\w-])" for w in sorted(_names(root))) or rb"(?!)", re.IGNORECASE
-        ),
-    }  # fmt: skip
+    repository of somebody's. Names of files and what is packed in them are searched too."""
     found = []
     for name, data in contents.items():
-        searched = name.encode() + b"\n" + data + _inside(data)
-        found += [(name, what) for what, pattern in checks.items() if pattern.search(searched)]
+        text = parted(
+            "\n".join([name, _readable(data), *map(_readable, inside(data, PurePosixPath(name).suffix.lower()))])
+        )
+        found += [(name, what) for what, pattern in CHECKS.items() if pattern.search(text)]
+        if any(pattern.search(text) for pattern in hide):
+            found.append((name, "the name of an author, user or host"))
     return found
 
 
-def _inside(data: bytes) -> bytes:
-    """The unpacked streams of a PDF, up to a size."""
-    if data[:4] != b"%PDF":
-        return b""
-    parts = []
-    for m in re.finditer(rb"stream\r?\n(.*?)endstream", data, re.DOTALL):
-        with contextlib.suppress(zlib.error):
-            parts.append(zlib.decompressobj().decompress(m[1], 2**22))
-    return b"\n".join(parts)
-
-
-def _user() -> str:
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):
-        return ""
-
-
-def _names(root: Path) -> set[str]:
-    words = {_user(), socket.gethostname()}
-    for command in (
-        ["git", "config", "user.name"],
-        ["git", "config", "user.email"],
-        ["git", "log", "-200", "--format=%an%n%ae%n%cn%n%ce"],
-    ):
-        try:
-            out = subprocess.run(command, cwd=root, capture_output=True, text=True, timeout=10, check=False).stdout
-        except (OSError, subprocess.TimeoutExpired):
-            continue
-        words |= {w.strip() for w in out.splitlines()}
-    words |= _owners(root)
-    project = read_project(root)
-    for author in (project.get("authors") or []) if project is not None else []:
-        values = author.values() if isinstance(author, dict) else [author]
-        words |= {str(v) for v in values if isinstance(v, str)}
-    return {w for w in words if len(w) > 3 and w.lower() not in COMMON}
-
-
-def _owners(root: Path) -> set[str]:
-    """Who the remote repositories belong to: `git@host:owner/name`, `https://host/owner/name`."""
-    try:
-        out = subprocess.run(
-            ["git", "remote", "-v"], cwd=root, capture_output=True, text=True, timeout=10, check=False
-        ).stdout
-    except (OSError, subprocess.TimeoutExpired):
-        return set()
-    return {m[1] for m in re.finditer(r"[:/]([\w.-]+)/[\w.-]+?(?:\.git)?\s", out)}
+def _readable(data: bytes) -> str:
+    """Text as it is; of anything else the runs of characters that somebody could read."""
+    text = text_of(data)
+    if text is not None:
+        return text
+    return "\n".join(m[0].decode("utf-8", "replace") for m in re.finditer(rb"[\x20-\x7e\x80-\xff]{4,}", data))

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 import struct
 import zipfile
 import zlib
-from collections.abc import Iterable
-from pathlib import Path
+from collections.abc import Iterable, Sequence
+from pathlib import Path, PurePosixPath
 
 from papertrain.core.errors import PapertrainError
-from papertrain.core.files import HIDDEN, leftover, sha256_file
-from papertrain.core.redact import redact
+from papertrain.core.files import HIDDEN, leftover
 from papertrain.core.values import Value
 from papertrain.core.workspace import Workspace
+from papertrain.evidence.cleaning import WORDS, cleaned, inside, name_of, text_of
 
 WEIGHTS = {".safetensors", ".pt", ".pth", ".bin", ".gguf", ".npz", ".ckpt", ".distcp"}
 LARGEST = 20 * 2**20
@@ -33,7 +34,6 @@ DAMAGED = (
 """What the library raises for a broken, encrypted or unheard-of archive."""
 TOP = ("study.toml", "commands.md", "commands.sh", "monitoring.md", "evidence.jsonl")
 FOLDERS = ("plans", "configs", "runs", "results", "tables", "figures")
-TEXT = {".md", ".txt", ".json", ".jsonl", ".yaml", ".yml", ".toml", ".py", ".sh", ".csv", ".tsv", ".tex", ".log", ".patch", ".sbatch", ".svg", ".jinja", ""}  # fmt: skip
 
 
 class Packed(Value, frozen=True, kw_only=True):
@@ -51,25 +51,56 @@ class Left(Value, frozen=True, kw_only=True):
     why: str
 
 
-def collect(work: Workspace, *, anonymous: Iterable[re.Pattern[str]] = ()) -> tuple[list[Packed], list[Left]]:
+def collect(work: Workspace, *, anonymous: Sequence[re.Pattern[str]] = ()) -> tuple[list[Packed], list[Left]]:
     """Every file of the method's list, redacted, in the order of its name; and what is left out with the reason."""
     packed, left = [], []
+    names: set[str] = set()
     for path in _candidates(work.root):
         name = path.relative_to(work.root).as_posix()
         if path.is_symlink() and not path.resolve().is_relative_to(work.root.resolve()):
-            left.append(Left(name=name, why="a link out of the workspace"))
+            left.append(Left(name=name_of(name, anonymous), why="a link out of the workspace"))
         elif path.suffix in WEIGHTS or "checkpoint-" in name:
             left.append(
                 Left(
-                    name=name, why="weights and optimizer states are not packed; the record says how to make them again"
+                    name=name_of(name, anonymous),
+                    why="weights and optimizer states are not packed; the record says how to make them again",
                 )
             )
         elif path.stat().st_size > LARGEST:
-            left.append(Left(name=name, why=f"larger than {LARGEST // 2**20} MiB"))
+            left.append(Left(name=name_of(name, anonymous), why=f"larger than {LARGEST // 2**20} MiB"))
         else:
-            raw = path.read_bytes()
-            packed.append(Packed(name=name, data=_clean(path, raw, anonymous), source_sha256=sha256_file(path)))
+            one, why = _pack(path, name, list(anonymous), strict=bool(anonymous))
+            if one is None:
+                left.append(Left(name=name_of(name, anonymous), why=why))
+            elif one.name in names:
+                left.append(
+                    Left(name=one.name, why="another file has this name once what is private is taken out of it")
+                )
+            else:
+                names.add(one.name)
+                packed.append(one)
     return packed, _fold(left)
+
+
+def _pack(path: Path, name: str, hide: list[re.Pattern[str]], *, strict: bool) -> tuple[Packed | None, str]:
+    raw = path.read_bytes()
+    data, why = cleaned(name, raw, hide)
+    if data is None:
+        return None, why
+    if strict and name.startswith("runs/") and text_of(raw) is None and names_somebody(data, name, hide):
+        return None, "it names an author, a user or a host, and is no text that could be cleaned"
+    return Packed(name=name_of(name, hide), data=data, source_sha256=hashlib.sha256(raw).hexdigest()), ""
+
+
+def names_somebody(data: bytes, name: str, hide: Iterable[re.Pattern[str]]) -> bool:
+    """Whether the bytes, or what is packed in them, hold what would be replaced in a text."""
+    parts = [data, *inside(data, PurePosixPath(name).suffix.lower())]
+    return any(
+        pattern.search(m[0].decode("utf-8", "replace"))
+        for part in parts
+        for m in WORDS.finditer(part)
+        for pattern in hide
+    )
 
 
 def _candidates(root: Path) -> list[Path]:
@@ -83,12 +114,6 @@ def _candidates(root: Path) -> list[Path]:
     return found
 
 
-def _clean(path: Path, raw: bytes, anonymous: Iterable[re.Pattern[str]]) -> bytes:
-    if path.suffix not in TEXT or b"\x00" in raw[:8192]:
-        return raw
-    return redact(raw.decode("utf-8", "replace"), extra=anonymous).encode()
-
-
 def _fold(left: list[Left]) -> list[Left]:
     """One line per checkpoint folder instead of one per file in it."""
     folded: dict[str, Left] = {}
@@ -100,8 +125,6 @@ def _fold(left: list[Left]) -> list[Left]:
 
 def manifest(files: list[Packed], *, complete: bool, missing: list[str], left: list[Left], version: str) -> str:
     """`MANIFEST.json`: the same workspace gives the same bytes."""
-    import hashlib
-
     entries = {}
     for f in sorted(files, key=lambda f: f.name):
         entry = {"sha256": hashlib.sha256(f.data).hexdigest(), "bytes": len(f.data)}

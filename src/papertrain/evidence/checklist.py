@@ -17,6 +17,7 @@ from papertrain.core.gate import confirmation
 from papertrain.core.texts import say
 from papertrain.core.values import Mode, Value
 from papertrain.core.workspace import Run, Workspace
+from papertrain.evidence.test_set import FILES, TOPIC, adding, named_files, predicting, unpredicted
 
 State = Literal["done", "unconfirmed", "missing", "stale"]
 HASH_LIMIT = 500 * 2**20
@@ -97,6 +98,25 @@ def launching(work: Workspace, run: Run | None = None) -> str:
     elif run is not None and (run.state == "interrupted" or _has_checkpoint(work.run_path(run.id))):
         words += ["--resume"]
     return line("papertrain", "launch", work.root, *words, "--dry-run" if untrainable(work, record) else "--yes")
+
+
+def unscorable(work: Workspace, run: Run) -> str:
+    """Why a finished run has no score: nothing names what it should predict, or it did not predict it."""
+    if work.study.method(run.method).kind == "command":
+        return say("{run} has finished, but its command left no predictions in runs/{run}/", run=run.id)
+    data = work.study.data(run.data)
+    if not data.test:
+        return say("{run} has finished, but the study names no test set: `papertrain plan WORK --test FILE` adds one", run=run.id)  # fmt: skip
+    return say("{run} has finished without predictions of the test set {test}", run=run.id, test=data.test)
+
+
+def scorable(work: Workspace, run: Run) -> str:
+    """The line after which a finished run without predictions can be scored."""
+    if work.study.method(run.method).kind == "command":
+        return line("papertrain", "launch", work.root, "--run", run.id, "--overwrite", "--yes")
+    if not work.study.data(run.data).test:
+        return adding(work)
+    return predicting(work, run) or line("papertrain", "explain", TOPIC, "--plan", work.root)
 
 
 def _has_checkpoint(place: Path) -> bool:
@@ -209,6 +229,9 @@ def _configure(work: Workspace) -> Step:
         if method in made and made[method] != work.plan_digest(method):
             because = say("the plan of {method} changed after its configs were written", method=method)
             return Step(step=2, name="configure", state="stale", because=because, next=command)
+    if work.methods() and FILES in made and made[FILES] != named_files(work.study):
+        because = say("study.toml names other data files since the configs were written")
+        return Step(step=2, name="configure", state="stale", because=because, next=command)
     targets = sorted({p.name for p in (work.root / "configs").glob("*/*") if p.is_dir()})
     if not (work.root / "commands.sh").is_file():
         return Step(step=2, name="configure", state="missing", because=say("no commands.sh"), next=command)
@@ -304,6 +327,11 @@ def _proposed(run: Path) -> str:
 
 def _results(work: Workspace, grid: list[Run]) -> Step:
     done = [r for r in grid if r.state == "done"]
+    silent = [r for r in done if unpredicted(work, r) and work.study.method(r.method).kind == "train"]
+    if silent and len(silent) == len(done):
+        return Step(
+            step=5, name="results", state="missing", because=unscorable(work, silent[0]), next=scorable(work, silent[0])
+        )
     unscored = [r.id for r in done if not (work.result_path(r.id) / "metrics.json").is_file()]
     if unscored or not done:
         old = next((r for r in grid if r.state == "stale"), None)

@@ -75,9 +75,10 @@ def _make(space: Workspace, output: Path, *, anonymous: bool, mode: Any, overwri
     from papertrain.core.redact import redact
 
     files += [Packed(name=n, data=redact(t, extra=hide).encode(), source_sha256=None) for n, t in made.items()]
+    open_steps = [redact(m, extra=hide) for m in open_steps]
     text = manifest(files, complete=not open_steps, missing=open_steps, left=left, version=__version__)
     contents = {f.name: f.data for f in files} | {"MANIFEST.json": text.encode()}
-    found = traces(contents, space.root) if anonymous else []
+    found = traces(contents, hide) if anonymous else []
     if found:
         raise Refused(
             f"not anonymous: {found[0][0]} still holds {found[0][1]}" + (f" and {len(found) - 1} more places" if len(found) > 1 else ""),
