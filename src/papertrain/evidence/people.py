@@ -112,12 +112,14 @@ def _spellings(word: str) -> list[str]:
 
 def _ways(name: str) -> Iterator[str]:
     """The whole name; last name first; initials; logins made of it; the last name alone where it is no common word."""
-    every = set(_spellings(name))
-    for spelling in sorted(every, key=len, reverse=True):
+    every = sorted(set(_spellings(name)), key=len, reverse=True)
+    for spelling in every:
         parts = [_literal(p) for p in spelling.split()]
         gap = r"[\s._\-]{1,3}"
         yield rf"(?i)(?<![A-Za-z0-9]){gap.join(parts)}(?![A-Za-z0-9])"
-        if len(parts) < 2:
+    for spelling in every:
+        parts = [_literal(p) for p in spelling.split()]
+        if len(parts) < 2 or spelling.islower():
             continue
         first, last = parts[0], parts[-1]
         yield rf"(?i)(?<![A-Za-z0-9]){last},?\s+{first}(?![A-Za-z0-9])"
