@@ -18,3 +18,11 @@ def test_every_page_is_in_the_sites_contents_and_every_entry_is_a_page() -> None
     pages = [p for p in docs.rglob("*.md") if p.parent != docs / "reference" / "rules"]  # those are reached from a list
     there = {p.relative_to(docs).as_posix() for p in pages}
     assert listed == there
+
+
+def test_no_page_links_out_of_the_site() -> None:
+    """The site is read from disk, alone: what lies beside docs/ is not in it."""
+    docs = ROOT / "docs"
+    for page in docs.rglob("*.md"):
+        for target in re.findall(r"\]\((?!https?:|#|mailto:)([^)#\s]+)", page.read_text("utf-8")):
+            assert (page.parent / target).resolve().is_relative_to(docs), f"{page.name} links to {target}"
