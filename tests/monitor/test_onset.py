@@ -23,7 +23,7 @@ SHAPES = {
 @pytest.mark.parametrize("shape", sorted(SHAPES))
 @pytest.mark.parametrize("at", [0.2, 0.5, 0.8])
 @pytest.mark.parametrize("n", [60, 400])
-def test_a_rise_is_dated_within_five_percent(shape, at, n):
+def test_a_rise_is_dated_within_five_percent_or_six_rows(shape, at, n):
     for seed in range(5):
         r = random.Random(seed)
         k = int(at * n)
@@ -34,7 +34,7 @@ def test_a_rise_is_dated_within_five_percent(shape, at, n):
             + (SHAPES[shape]((i - k + 1) / (n - k)) if i >= k else 0)
             for i in range(n)
         ]
-        assert abs(_onset.rise(y) - k) <= max(4, 0.06 * n), seed
+        assert abs(_onset.rise(y) - k) <= max(6, 0.06 * n), seed
 
 
 @pytest.mark.parametrize("every", [1, 7, 50, 1000])

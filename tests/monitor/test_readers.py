@@ -226,3 +226,20 @@ def test_several_runs_below_a_folder_are_told_apart(tmp_path):
             (LOGS / "llamafactory/ordinary/trainer_log.jsonl").read_bytes()
         )
     assert [name for name, _ in runs_in(tmp_path)] == ["a", "b"]
+
+
+def test_a_second_training_in_the_same_console_log_is_a_run_of_its_own(tmp_path):
+    """`run_clm.py` and then `run_ner.py` into one file: nothing says the step, the closing row and the epoch do."""
+    from papertrain.monitor.run import examine
+
+    def training(start: float, n: int) -> list[str]:
+        rows = [f"{{'loss': {start / i:.4f}, 'learning_rate': 1e-05, 'epoch': {i / 10:.2f}}}" for i in range(1, n + 1)]
+        rows[n // 2 : n // 2] = [f"{{'eval_loss': {start / n:.4f}, 'eval_runtime': 1.0, 'epoch': {n / 20:.2f}}}"]
+        closing = f"{{'train_runtime': 9.0, 'train_samples_per_second': 1.0, 'train_loss': 1.0, 'epoch': {n / 10:.1f}}}"
+        return [*rows, closing, f"{{'eval_loss': {start / n:.4f}, 'eval_runtime': 1.0, 'epoch': {n / 10:.1f}}}"]
+
+    path = tmp_path / "train.log"
+    path.write_text("\n".join(training(0.01, 30) + training(2.0, 40)))
+    found = examine([path])[0]
+    assert found.level == "normal", [v.says for v in found.verdicts]
+    assert found.steps == 40 and any("2 runs follow each other" in n for n in found.notes)

@@ -103,8 +103,9 @@ def notes(run: History) -> list[str]:
     found = []
     c = run.raw_loss
     if c is not None:
-        if c.runs > 1:
-            found.append(f"{c.runs} runs follow each other in one file; the last is judged")
+        runs = c.runs + int(max(t.before() for t in run.tables))
+        if runs > 1:
+            found.append(f"{runs} runs follow each other in one file; the last is judged")
         if c.writers > 1:
             found.append("several processes write this file; rows are merged by step")
         if c.resumed:

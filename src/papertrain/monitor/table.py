@@ -85,8 +85,19 @@ class Table:
         self.rows = 0
         self.lines = 0
         self.ended = False
+        self.last_epoch = nan
         self.overflows: list[tuple[int, int, float]] = []
         self.configs: dict[str, object] = {}
+
+    def another_run(self) -> None:
+        """The program began anew in the same file: what it wrote before is another run's, and the last one counts."""
+        self.columns, self.overflows, self.ended = {}, [], False
+        self.facts = {"runs_before": 1.0 + self.before()}
+
+    def before(self) -> float:
+        """How many runs were over before this one, in the same file."""
+        n = self.facts.get("runs_before")
+        return n if isinstance(n, float) else 0.0
 
     def skip(self, line: int, why: str) -> None:
         self.skipped_lines += 1

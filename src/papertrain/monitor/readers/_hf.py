@@ -23,13 +23,16 @@ def add_row(table: Table, row: Mapping[str, Any], line: int, step: int = NO_STEP
         table.ended = True
         table.rows += 1
         return
+    epoch = pick(pairs, ("epoch",))
+    if table.ended and not isnan(epoch) and epoch < table.last_epoch - 0.01 and any("loss" in k for k, _ in pairs):
+        table.another_run()
+    table.last_epoch = epoch if not isnan(epoch) else table.last_epoch
     counted = progress(row)
     if counted is not None:
         step, table.facts["max_steps"] = counted
     if step == NO_STEP:
         found = pick(pairs, ("step", "global_step"))
         step = as_step(found) if not isnan(found) else NO_STEP
-    epoch = pick(pairs, ("epoch",))
     table.row((p for p in pairs if p[0] not in ("step", "epoch")), line=line, step=step, epoch=epoch)
 
 
