@@ -69,6 +69,8 @@ class ModelSpec(Record, frozen=True, kw_only=True):
     sliding_window: int | None = None
     rope_scaling: bool = False
     dtype: str | None = None
+    quantized: str | None = None
+    """How the stored weights are packed (`gptq4`, `awq4`, `nf4`, `int8`, `other`); None where they are not."""
     instruct: bool | None = None
     local_path: str | None = None
     exact: bool = True

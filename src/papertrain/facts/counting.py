@@ -112,6 +112,10 @@ class Parts:
     def of(
         self, config: Fields, *, name: str, source: Source, architecture: str, local_path: str | None = None
     ) -> ModelSpec:
+        if self.heads % self.kv_heads:
+            raise config.wrong(
+                f"{self.heads} attention heads cannot share {self.kv_heads} key heads: the one must divide the other"
+            )
         matrices = sum(m.parameters for m in self.linears)
         idle = sum(m.parameters - m.active_parameters for m in self.linears if m.place == "expert")
         total = self.embedding + self.other + matrices

@@ -65,11 +65,24 @@ def spec_from_config(
         config = Fields({**table, "model_type": kind}, where)
     parts = family.parts(config)
     spec = parts.of(config, name=name, source=source, architecture=kind, local_path=local_path)
-    notes = spec.notes
+    notes, packed = spec.notes, None
     if isinstance(table.get("quantization_config"), dict):
         how = str(table["quantization_config"].get("quant_method", "quantised"))[:20]
         notes = (*notes, f"the stored weights are quantised ({how}); counts are those of the model before that")
-    return replace(spec, instruct=is_instruct(name), notes=notes)
+        packed = quantisation(table["quantization_config"])
+    return replace(spec, instruct=is_instruct(name), quantized=packed, notes=notes)
+
+
+def quantisation(table: Mapping[str, Any]) -> str | None:
+    """The project's word for what `quantization_config` says; None for FP8 and its like, which are loaded as 16 bits to train."""
+    how = str(table.get("quant_method", "")).lower()
+    if how == "bitsandbytes":
+        if table.get("load_in_4bit") is True:
+            return "nf4-double" if table.get("bnb_4bit_use_double_quant") is True else "nf4"
+        return "int8" if table.get("load_in_8bit") is True else "other"
+    if how in ("gptq", "awq"):
+        return f"{how}4" if table.get("bits", table.get("w_bit", 4)) == 4 else "other"
+    return None if how in ("fp8", "fbgemm_fp8", "mxfp4", "") else "other"
 
 
 def unknown_architecture(kind: str, where: str | Path) -> PapertrainError:

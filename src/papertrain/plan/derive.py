@@ -43,7 +43,7 @@ def derive(q: Question, *, ways: bool = True) -> TrainingPlan:
     if method.source.kind == "user" or "precision" in sets or task in REINFORCED:
         return assemble(q, sets, task, method, ways=ways)
     plan = assemble(q, sets, task, method, ways=ways)
-    if plan.fits == "no" and method.value == "lora" and q.compute.gpu.vendor == "nvidia":
+    if plan.fits == "no" and method.value == "lora" and q.compute.gpu.vendor == "nvidia" and q.model.quantized is None:
         smaller = structs.replace(
             method,
             value="qlora",

@@ -13,7 +13,7 @@ from papertrain.core.units import show_size
 from papertrain.core.values import Effect
 from papertrain.facts.load import gpu
 from papertrain.plan.rulesets import ADAPTERS
-from papertrain.plan.search import Draft, Layout, Placed, evaluate, place, shards, stages_with, timed
+from papertrain.plan.search import Draft, Layout, Placed, evaluate, packed, place, shards, stages_with, timed
 
 NODE = 8
 OTHER_CARD = "a100-sxm-80gb"
@@ -105,14 +105,14 @@ def experiment(d: Draft, fixed: dict[str, Any], chosen: Placed) -> Iterator[Alte
                 structs.replace(d, optimizer="adamw_8bit"), chosen, fixed, {"optimizer": "adamw_8bit"}, "experiment"
             )
     if (
-        d.method != "qlora"
+        not packed(d)
         and d.compute.gpu.vendor == "nvidia"
         and d.task not in ("classification", "image")
         and (short or d.compute.gpus == 1)
     ):
         free = {k: v for k, v in fixed.items() if k != "zero_stage" or v != 3}
         yield from found(lora(d, "qlora"), chosen, free, {"method": "qlora"}, "experiment")
-    if d.method in ADAPTERS and not short and d.task not in ("classification", "image"):
+    if d.method in ADAPTERS and d.model.quantized is None and not short and d.task not in ("classification", "image"):
         yield from found(
             structs.replace(d, method="full"),
             chosen,

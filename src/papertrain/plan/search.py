@@ -86,7 +86,7 @@ def setup_of(d: Draft, x: Layout) -> Setup:
     offloaded = "optimizer" in x.offload
     return Setup(
         model=d.model, gpu=c.gpu, n_gpus=c.gpus, n_nodes=c.nodes, framework="hf-trainer" if classifier else "llamafactory",
-        method="lora" if d.method == "rslora" else d.method, quantization="nf4-double" if d.method == "qlora" else "none",
+        method="lora" if d.method == "rslora" else d.method, quantization=d.model.quantized or ("nf4-double" if d.method == "qlora" else "none"),  # type: ignore[arg-type]
         weights_dtype=weights, trainable_dtype=trainable, autocast=autocast, lora_rank=d.lora_rank, lora_targets=d.lora_targets,
         optimizer="cpu_adamw" if offloaded and d.optimizer.startswith("adamw") else d.optimizer,
         micro_batch_size=x.micro_batch_size, sequence_length=d.sequence_length,
@@ -197,9 +197,14 @@ def stages(d: Draft) -> tuple[int, ...]:
     # DeepSpeed runs on CUDA, ROCm and Ascend; what other devices do to share a model is not predicted here.
     if d.compute.gpus == 1 or not shards(d.compute):
         return (0,)
-    if d.method == "qlora":
+    if packed(d):
         return (0, 1, 2)
     return (0, 1, 2, 3)
+
+
+def packed(d: Draft) -> bool:
+    """Whether the frozen base lies in packed integers, which stage 3 cannot share."""
+    return d.method == "qlora" or d.model.quantized is not None
 
 
 def shards(c: Compute) -> bool:
@@ -233,8 +238,8 @@ def stages_with(d: Draft, offload: str) -> tuple[int, ...]:
     if not shards(d.compute):
         return ()
     if offload == "params+optimizer":
-        return () if d.method == "qlora" else (3,)
-    return (2,) if d.method == "qlora" else (2, 3)
+        return () if packed(d) else (3,)
+    return (2,) if packed(d) else (2, 3)
 
 
 def place(d: Draft, fixed: dict[str, Any]) -> Placed:

@@ -84,7 +84,7 @@ def method(model: ModelSpec, task: str, asked: str | None) -> Decision[str]:
             source=Source(kind="user", ref="--method"),
             rests_on=("model",),
         )
-    if model.parameters < SMALL or model.kind in ("encoder", "vision"):
+    if model.quantized is None and (model.parameters < SMALL or model.kind in ("encoder", "vision")):
         return Decision(
             name="method", value="full", rests_on=("model", "task"), source=law("lora").source("targets"),
             why=f"{size} parameters: all of them are trained at little cost, and no adapter can learn more",
@@ -335,3 +335,11 @@ def check_method(model: ModelSpec, compute: Compute, method: str) -> None:
             f"qlora needs a CUDA or ROCm card (bitsandbytes 4-bit kernels); on {compute.gpu.label} use --method lora",
             code="no-qlora",
         )
+    if model.quantized is None:
+        return
+    if model.quantized == "other":
+        raise PapertrainError(f"the weights of {model.name} are stored quantised in a way that is not known here", code="quantised", ask=["the model before it was quantised"])  # fmt: skip
+    if method not in ADAPTERS or method == "qlora":
+        why = "would quantise them once more" if method == "qlora" else "cannot train them"
+        raise PapertrainError(f"the weights of {model.name} are stored quantised ({model.quantized}): {method} {why}", code="quantised",
+                              ask=["--method lora, which trains adapters on them", "or the model before it was quantised"])  # fmt: skip
