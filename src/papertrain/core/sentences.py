@@ -36,9 +36,11 @@ def translated(text: str, depth: int = 0) -> str:
         told = {n: translated(v, depth + 1) if depth < DEPTH and " " in v else _word(v, exact) for n, v in zip(names, values, strict=True)}  # fmt: skip
         return string.Formatter().vformat(other, [told.get(str(i), "") for i in range(len(told))], told)
     if depth < DEPTH:
-        for mark, wide in ((". ", "。"), ("; ", "；"), (", ", "，")):
+        for mark, wide in ((". ", " "), ("; ", "；"), (", ", "，")):
             if mark in text:
                 parts = text.split(mark)
+                if mark == ". ":
+                    parts = [f"{p}." for p in parts[:-1]] + parts[-1:]
                 other_parts = [translated(p, depth + 1) for p in parts]
                 if parts != other_parts:
                     return wide.join(other_parts)

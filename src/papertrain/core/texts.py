@@ -23,7 +23,10 @@ def catalogue(lang: str) -> dict[str, str]:
     file = CATALOGUES / f"{lang}.toml"
     if lang == "en" or not file.is_file():
         return {}
-    return {k: v for k, v in tomllib.loads(file.read_text("utf-8")).get("messages", {}).items() if v}
+    try:
+        return {k: v for k, v in tomllib.loads(file.read_text("utf-8")).get("messages", {}).items() if v}
+    except ValueError:  # a damaged file: the answer comes in English, rather than not at all
+        return {}
 
 
 def say(sentence: str, **values: Any) -> str:
