@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from papertrain.verbs._launch import Ready
 
 STEPS, SAVED_AT, KILLED_AT = 10, 5, 7
+MEASURED = ("allocated_bytes", "reserved_bytes", "device_bytes", "host_bytes")
 
 
 def smoke(
@@ -178,10 +179,15 @@ def _measured(steps: list[dict[str, Any]], place: Path) -> dict[str, float]:
     """Step time without the first two steps of each start, which pay for lazy set-up; peaks of memory; size of a checkpoint."""
     settled = [x["step_seconds"] for x in steps if x["step"] in (3, 4, 8, 9, 10)] or [x["step_seconds"] for x in steps]
     found: dict[str, float] = {"step_seconds": statistics.median(settled)}
-    for key in ("allocated_bytes", "reserved_bytes", "host_bytes"):
+    for key in MEASURED:
         values = [x[key] for x in steps if isinstance(x.get(key), (int, float))]
         if values:
             found[key] = max(values)
+    for x in steps:
+        for rank, one in enumerate(x.get("ranks") or []):
+            for key in MEASURED:
+                if key in one:
+                    found[f"{key}_rank{rank}"] = max(found.get(f"{key}_rank{rank}", 0), one[key])
     saved = sorted(place.glob("checkpoint-*"))
     if saved:
         found["checkpoint_bytes"] = sum(p.stat().st_size for p in saved[-1].rglob("*") if p.is_file())
@@ -201,8 +207,8 @@ def _for_calibration(measured: dict[str, float]) -> dict[str, float]:
 
 
 def _unit(name: str) -> str:
-    return "s" if name.endswith("seconds") else "B"
+    return "s" if name == "step_seconds" else "B"
 
 
 def _shown(name: str, value: float) -> str:
-    return show_seconds(value) if name.endswith("seconds") else show_bytes(value)
+    return show_seconds(value) if name == "step_seconds" else show_bytes(value)

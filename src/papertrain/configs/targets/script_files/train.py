@@ -491,14 +491,21 @@ class Stop:
 
 
 def memory(accelerator):
-    """Peak bytes so far: torch's live tensors, what its allocator holds; on a CPU the resident size of the process."""
-    if accelerator.device.type == "cuda":
-        peak, held = torch.cuda.max_memory_allocated(), torch.cuda.max_memory_reserved()
-        return {"allocated_bytes": peak, "reserved_bytes": held}
+    """Peak bytes so far, the largest of all devices: torch's live tensors, what its allocator holds, what the driver sees in use;
+    and the resident size of this machine's processes together. With several processes also each by its rank."""
     import resource
 
     unit = 1 if sys.platform == "darwin" else 1024  # Linux counts in KiB
-    return {"host_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit}
+    mine = {"host_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit}
+    if accelerator.device.type == "cuda":
+        free, total = torch.cuda.mem_get_info()
+        mine |= {"allocated_bytes": torch.cuda.max_memory_allocated(), "reserved_bytes": torch.cuda.max_memory_reserved(), "device_bytes": total - free}
+    if accelerator.num_processes == 1:
+        return mine
+    rows = accelerator.gather(torch.tensor([list(mine.values())], device=accelerator.device)).tolist()
+    ranks = [dict(zip(mine, row)) for row in rows]
+    here = ranks[: int(os.environ.get("LOCAL_WORLD_SIZE", 1))]
+    return {key: max(r[key] for r in ranks) for key in mine} | {"host_bytes": sum(r["host_bytes"] for r in here), "ranks": ranks}
 
 
 def optimizer_step(model, optimizer, batches, count, args, accelerator, keeps_logits):
