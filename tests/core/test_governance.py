@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sys
 from pathlib import Path
 
@@ -202,3 +203,53 @@ def test_an_estimate_never_enters_a_results_table(work: Path, tmp_path: Path) ->
         except PapertrainError:
             continue
         assert all(c["value"] is None for row in report.data["table"]["cells"] for c in row), file
+
+
+@pytest.mark.parametrize(
+    ("raw", "kept"),
+    [
+        (b"# ours\r\ntitle: A study\r\n", b"title: A study\r\nvenue:"), (b"\xef\xbb\xbftitle: x\n", b"\xef\xbb\xbftitle: x\nvenue:"), ("title: é\n".encode("utf-16"), "title: é\nvenue:".encode("utf-16")),
+        (b"title: A study", b"title: A study\nvenue:"), (b"title: x\nvenue:\nseeds:\n", b"title: x\nvenue: plain\nseeds: [1, 2]\n"), (b"---\ntitle: x\n...\n", b"---\ntitle: x\nvenue:"),
+        (b"x: &a [1, 2]\nseeds: *a\n", b"x: &a [1, 2]\nseeds: *a\nvenue:"), (b'title: x\nwandb_key: "wandb_v1_aB3dE5gH7jK9mN1pQ3sT5v"\n', b'wandb_key: "wandb_v1_aB3dE5gH7jK9mN1pQ3sT5v"\nvenue:'),
+    ],
+    ids=["windows", "mark", "utf-16", "no line end", "empty values", "document end", "anchor", "secret in it"],
+)  # fmt: skip
+def test_an_authorised_change_keeps_coding_line_ends_and_every_other_byte(
+    made: Path, tmp_path: Path, raw: bytes, kept: bytes
+) -> None:
+    shutil.copytree(made, tmp_path / "p")
+    file = tmp_path / "p/paper-project.yaml"
+    file.write_bytes(raw)
+    verbs.load("status")(tmp_path / "p/work", project=True)
+    assert file.read_bytes() == raw
+    assert verbs.load("status")(tmp_path / "p/work", authorize=["paper-project.yaml"]).data["written"]
+    assert kept in file.read_bytes() and file.read_bytes()[:2] == raw[:2]
+    assert read_project(tmp_path / "p/work").get("venue") == "plain"  # type: ignore[union-attr]
+
+
+def test_a_file_in_another_coding_is_not_damaged_but_named(made: Path, tmp_path: Path) -> None:
+    shutil.copytree(made, tmp_path / "p")
+    file = tmp_path / "p/paper-project.yaml"
+    file.write_bytes("title: Étude\n".encode("latin-1"))
+    verbs.load("status")(tmp_path / "p/work", project=True)
+    with pytest.raises(PapertrainError, match="not UTF-8"):
+        verbs.load("status")(tmp_path / "p/work", authorize=["paper-project.yaml"])
+    assert file.read_bytes() == "title: Étude\n".encode("latin-1")
+
+
+def test_a_linked_file_is_written_where_it_lies_and_never_outside_of_the_repository(made: Path, tmp_path: Path) -> None:
+    shutil.copytree(made, tmp_path / "p")
+    link, real = tmp_path / "p/paper-project.yaml", tmp_path / "p/meta.yaml"
+    real.write_text("title: x\n")
+    link.symlink_to("meta.yaml")
+    verbs.load("status")(tmp_path / "p/work", project=True)
+    assert verbs.load("status")(tmp_path / "p/work", authorize=["paper-project.yaml"]).data["written"]
+    assert link.is_symlink() and "venue: plain" in real.read_text()
+    link.unlink()
+    outside = tmp_path / "outside.yaml"
+    outside.write_text("title: x\n")
+    link.symlink_to(outside)
+    verbs.load("status")(tmp_path / "p/work", project=True)
+    with pytest.raises(Refused, match="link out of"):
+        verbs.load("status")(tmp_path / "p/work", authorize=["paper-project.yaml"])
+    assert outside.read_text() == "title: x\n"

@@ -168,3 +168,20 @@ def test_no_text_crashes_the_reader(text: str) -> None:
             reader(text, "x")
         except PapertrainError as error:
             assert "\n" not in error.one_line()
+
+
+@pytest.mark.parametrize(
+    ("text", "path", "new", "after"),
+    [
+        ("venue:\nseeds:\n", ("venue",), "ACL", "venue: ACL\nseeds:\n"), ("venue:   # which\nseeds: 1\n", ("venue",), "ACL", "venue: ACL   # which\nseeds: 1\n"),
+        ("a:\n  b:\n  c: 1\n", ("a", "b"), 3, "a:\n  b: 3\n  c: 1\n"), ("- a\n-\n- c\n", (1,), "b", "- a\n- b\n- c\n"), ("? a\n:\nb: 1\n", ("a",), 2, "? a\n: 2\nb: 1\n"),
+        ("seeds:   # ours\n  - 1\n  - 2\nx: 1\n", ("seeds",), [3], "seeds: [3]  # ours\nx: 1\n"),
+    ],
+)  # fmt: skip
+def test_an_empty_value_is_filled_behind_its_own_key_and_comments_stay(text: str, path: tuple[str | int, ...], new: object, after: str) -> None:  # fmt: skip
+    assert edit(text, [(path, new)]) == after
+
+
+def test_an_edit_that_would_touch_the_rest_is_refused_and_not_made() -> None:
+    with pytest.raises(PapertrainError, match="change it by hand"):
+        edit("x: &a 1\ny: *a\n", [(("x",), 2)])

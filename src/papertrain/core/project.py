@@ -6,6 +6,7 @@ name, and only if it still has the content that the diff was made for.
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,7 +14,7 @@ from typing import Any
 
 from papertrain.core import yaml
 from papertrain.core.errors import PapertrainError, Refused
-from papertrain.core.files import read_text, sha256_file, sha256_text, unified, write_atomic
+from papertrain.core.files import read_text, sha256_file, unified, write_atomic
 from papertrain.core.values import Value
 
 FILE = "paper-project.yaml"
@@ -99,9 +100,10 @@ def proposal(project: Project, wanted: dict[str, Any]) -> tuple[str, str, list[s
     Nothing that the file says is changed.
     """
     file = Path(project.path)
-    text = read_text(file, limit=2**20)
-    if sha256_text(text) != project.sha256 and sha256_file(file) != project.sha256:
+    raw = file.read_bytes()
+    if hashlib.sha256(raw).hexdigest() != project.sha256:
         raise Refused("it changed while it was read", code="changed", file=file)
+    text = raw.decode(_coding(raw), "replace").replace("\r\n", "\n")
     edits = [((name,), value) for name, value in wanted.items() if value and project.get(name) in (None, [], "")]
     edits = [
         (path, value)
@@ -112,11 +114,39 @@ def proposal(project: Project, wanted: dict[str, Any]) -> tuple[str, str, list[s
     return new, unified(text, new, FILE), [path[0] for path, _ in edits]
 
 
+def _coding(raw: bytes) -> str:
+    """How the file is written: a mark at its start stays, as do the line ends."""
+    if raw.startswith(b"\xef\xbb\xbf"):
+        return "utf-8-sig"
+    return "utf-16" if raw.startswith((b"\xff\xfe", b"\xfe\xff")) else "utf-8"
+
+
+def encoded(new: str, old: bytes, file: Path) -> bytes:
+    """The new text in the old file's own coding and line ends. Raises PapertrainError where the old one is not understood to
+    its last byte: it would be damaged."""
+    coding = _coding(old)
+    try:
+        text = old.decode(coding)
+    except UnicodeDecodeError:
+        raise PapertrainError(
+            "it is not UTF-8, so it cannot be written without damage: change it by hand, or save it as UTF-8 first",
+            code="bad-coding",
+            file=file,
+        ) from None
+    if "\r\n" in text and "\n" not in text.replace("\r\n", ""):
+        new = new.replace("\n", "\r\n")
+    return new.encode(coding)
+
+
 def write_project(project: Project, made_for: str, new: str, authorized: Sequence[str]) -> None:
     """Write the proposed text. Raises Refused unless that file was authorised by name and is the one of the proposal."""
-    file = Path(project.path)
+    named, file = Path(project.path), Path(project.path).resolve()
+    top = next((f for f in named.parent.resolve().parents if (f / ".git").exists()), named.parent.resolve())
+    if named.is_symlink() and not file.is_relative_to(top):
+        raise Refused(f"{FILE} is a link out of {top}: it is not followed", code="outside", file=named)
     if FILE not in authorized:
         raise Refused(f"{FILE} is not ours to write", code="not-authorized", file=file, ask=[f"--authorize {FILE}"])
-    if sha256_file(file) != made_for:
+    old = file.read_bytes()
+    if hashlib.sha256(old).hexdigest() != made_for:
         raise Refused(f"{FILE} has changed since the diff was made: look at it again", code="changed", file=file)
-    write_atomic(file, new.encode())
+    write_atomic(file, encoded(new, old, file))

@@ -12,6 +12,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
+from papertrain.core.compared import alike, without
 from papertrain.core.errors import PapertrainError
 from papertrain.core.files import unified
 from papertrain.core.values import Value
@@ -398,8 +399,27 @@ def edit(text: str, edits: Sequence[tuple[Path, Any]], name: str = "file.yaml") 
     """The text with some values set or removed (`DELETE`); every other byte stays. Raises PapertrainError for a bad path."""
     for path, new in edits:
         doc = load_any(text, name)
-        text = _edit_one(doc, path, new)
+        after = _edit_one(doc, path, new)
+        if after != text and not _only_there(doc, after, path, new):
+            raise PapertrainError(
+                f"`{'.'.join(map(str, path))}` cannot be changed here without touching the rest of the file: change it by hand",
+                code="cannot-edit",
+                file=name,
+                line=doc.line(*path),
+            )
+        text = after
     return text
+
+
+def _only_there(doc: Document, text: str, path: Path, new: Any) -> bool:
+    """Whether the new text says the new value there, and everywhere else what it said: read again, not trusted."""
+    try:
+        after = load_any(text, doc.name)
+    except PapertrainError:
+        return False
+    return (new is DELETE or alike(after.get(*path), new)) and alike(
+        without(doc.value, path), without(after.value, path)
+    )
 
 
 def _edit_one(doc: Document, path: Path, new: Any) -> str:
@@ -417,10 +437,14 @@ def _edit_one(doc: Document, path: Path, new: Any) -> str:
             # A block collection is replaced from its first item up to its last: written in flow style on the key's line.
             key_end = doc.key_spans[path][1]
             body = text[start:end].rstrip()
-            return text[:key_end] + ": " + dump_scalar(new, doc.kind) + text[start + len(body) :]
+            said = re.match(r"\s*:[^\S\n]*(#[^\n]*)", text[key_end:start])
+            note = f"  {said[1].rstrip()}" if said else ""
+            return text[:key_end] + ": " + dump_scalar(new, doc.kind) + note + text[start + len(body) :]
         old = text[start:end]
         if doc.kind == "yaml" and not old:
-            return text[:start].rstrip(" ") + " " + dump_scalar(new) + text[start:]
+            # An empty value stands, for the parser, where the next word begins: its own place is behind its key.
+            at = text.index(":", doc.key_spans[path][1]) + 1 if path in doc.key_spans else len(text[:start].rstrip())
+            return text[:at] + " " + dump_scalar(new) + text[at:]
         return text[:start] + dump_scalar(new, doc.kind) + old[len(old.rstrip()) :] + text[end:]
     if new is DELETE:
         return text

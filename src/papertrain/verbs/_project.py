@@ -9,7 +9,7 @@ from typing import Any
 
 from papertrain.core.commands import line
 from papertrain.core.errors import PapertrainError, Refused
-from papertrain.core.files import HIDDEN, Writer
+from papertrain.core.files import HIDDEN, Writer, sha256_text
 from papertrain.core.project import FILE, Project, proposal, read_project, write_project
 from papertrain.core.report import Report
 from papertrain.core.texts import say
@@ -33,13 +33,15 @@ def project_report(space: Workspace, authorize: Sequence[str], mode: Mode) -> Re
         shown = space.state(SHOWN)
         if "sha256" not in shown:
             raise Refused("look at the change first, then authorise it", code="not-shown", file=project.path, command=line("papertrain", "status", space.root, "--project"))  # fmt: skip
-        if shown.get("diff") != diff:
+        if shown.get("diff") != sha256_text(diff):
             raise Refused(f"the change is another than the one that was shown: {FILE} or the study has changed", code="changed", file=project.path, command=line("papertrain", "status", space.root, "--project"))  # fmt: skip
         write_project(project, str(shown["sha256"]), new, authorize)
         written = True
     elif diff:
         with Writer(space.root, overwrite=True) as w:
-            w.text(f"{HIDDEN}/{SHOWN}", json.dumps({"sha256": project.sha256, "diff": diff}, indent=1) + "\n")
+            w.text(
+                f"{HIDDEN}/{SHOWN}", json.dumps({"sha256": project.sha256, "diff": sha256_text(diff)}, indent=1) + "\n"
+            )
     return _report(space, project, diff, keys, written, mode)
 
 
