@@ -72,6 +72,11 @@ class Curve:
         """Where the value is not finite."""
         return (i for i, v in enumerate(self.values) if not isfinite(v))
 
+    def back_in_time(self) -> list[int]:
+        """Points that are dated before the one before them by more than a second, a resume not counted."""
+        again = set(self.resumed)
+        return [i for i in range(1, len(self)) if self.times[i] < self.times[i - 1] - 1 and self.steps[i] not in again]
+
     def epochs_between(self, i: int, j: int) -> float:
         """Epochs from point i to j; NaN where epochs are unknown."""
         return self.epochs[j] - self.epochs[i] if self.values else nan

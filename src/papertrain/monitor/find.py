@@ -11,7 +11,7 @@ from pathlib import Path
 from papertrain.core.commands import quoted
 from papertrain.core.discover import discover
 from papertrain.core.errors import PapertrainError
-from papertrain.monitor import readers
+from papertrain.monitor import readers, said
 from papertrain.monitor.reader import Reader
 from papertrain.monitor.readers._text import looks_binary
 from papertrain.monitor.table import Table
@@ -136,7 +136,15 @@ def one_file(path: Path) -> Reader:
         ) from None
     if found is None:
         if looks_binary(head):
-            raise PapertrainError(f"{path} is a binary file that no reader knows; {EXPECTED}", code="no-log", file=path)
+            what, unpack = said.binary(head)
+            if unpack:
+                raise PapertrainError(
+                    f"{path} is {what}: unpack it first; {EXPECTED}",
+                    code="no-log",
+                    file=path,
+                    command=f"{unpack} {quoted(path)}",
+                )
+            raise PapertrainError(f"{path} is {what}; {EXPECTED}", code="no-log", file=path)
         raise PapertrainError(f"{path} has no row of training numbers (loss, step, learning rate …); if it is a crash log, diagnose reads it",
                               code="no-log", file=path, command=f"papertrain diagnose {quoted(path)}")  # fmt: skip
     return found
@@ -208,7 +216,9 @@ def runs_in(folder: Path) -> list[tuple[str, list[tuple[Path, Reader]]]]:
     """The runs below a folder: itself, or its subfolders when logs lie only there and apart from each other."""
     found = logs_in(folder)
     if not found:
-        raise PapertrainError(f"{folder} holds no training log; {EXPECTED}", code="no-log", file=folder)
+        raise PapertrainError(
+            f"{folder} holds {said.folder(folder)}, no training log; {EXPECTED}", code="no-log", file=folder
+        )
     metrics = [p for p, r in found if not r.telemetry]
     stores = sum(p.suffix == ".wandb" for p in metrics) > 1
     groups: dict[str, list[tuple[Path, Reader]]] = {}

@@ -120,7 +120,7 @@ class LineFeed:
             chunk = self.decoder.decode(chunk).encode("utf-8", "replace")
         if b"\0" in chunk:
             # The hole that a writer leaves when its file was truncated under it (logrotate's copytruncate).
-            chunk = chunk.replace(b"\0", b"")
+            chunk = chunk.translate(None, b"\0")
         data = self.rest + chunk
         cut = data.rfind(b"\n") + 1
         if cut == 0:

@@ -8,11 +8,12 @@ from functools import lru_cache
 from pathlib import Path
 
 from papertrain.core.discover import discover
+from papertrain.core.errors import PapertrainError
 from papertrain.core.findings import Rule
 from papertrain.core.training import TrainingPlan
 from papertrain.core.values import Record
 from papertrain.monitor import rules
-from papertrain.monitor.find import one_file, regular, runs_in
+from papertrain.monitor.find import EXPECTED, all_readers, one_file, regular, runs_in
 from papertrain.monitor.history import TELEMETRY, History
 from papertrain.monitor.reader import Feed, Reader, follow
 from papertrain.monitor.states import states
@@ -74,6 +75,18 @@ def watched(path: Path) -> list[Watched]:
     return [Watched(name, files) for name, files in runs_in(path)]
 
 
+def readable(w: Watched, path: Path) -> None:
+    """Raises PapertrainError where not a single row could be read of what looked like a log."""
+    damaged = sum(t.skipped_lines for t in w.tables)
+    if not damaged or any(t.columns for t in w.tables) or damaged < sum(t.rows for t in w.tables):
+        return
+    first = next(s for t in w.tables for s in t.skipped)
+    raise PapertrainError(
+        f"{path} looks like {all_readers()[w.tables[0].reader].what}, but none of {damaged} records can be read ({first.why}); {EXPECTED}",
+        code="damaged-log", file=path, line=first.line,
+    )  # fmt: skip
+
+
 def judge(run: History) -> Examination:
     """All rules on one run."""
     verdicts: list[Verdict] = []
@@ -106,6 +119,13 @@ def notes(run: History) -> list[str]:
         runs = c.runs + int(max(t.before() for t in run.tables))
         if runs > 1:
             found.append(f"{runs} runs follow each other in one file; the last is judged")
+        back = c.back_in_time()
+        if back:
+            found.append(
+                f"the clock goes backwards at step {c.steps[back[0]]} ({len(back)} times): ages and pauses are not judged"
+            )
+        elif run.now is not None and len(c) and run.now + 86400 < c.times[-1] < 1e12:
+            found.append("the records are dated in the future: the clock of that machine is wrong, or of this one")
         if c.writers > 1:
             found.append("several processes write this file; rows are merged by step")
         if c.resumed:
@@ -119,6 +139,7 @@ def examine(paths: Sequence[Path], plan: TrainingPlan | None = None, *, now: flo
     for path in paths:
         for w in watched(path):
             w.poll()
+            readable(w, path)
             found.append(judge(History(w.name, w.tables, plan, now=time.time() if now is None else now)))
     order: tuple[State, ...] = ("critical", "warning", "unknown", "normal")
     return sorted(found, key=lambda e: order.index(e.level))

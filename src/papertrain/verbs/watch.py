@@ -74,12 +74,13 @@ def _examine(targets: list[Path], plan: Path | None, stacks: bool = False) -> tu
 
     from papertrain.monitor.history import History
     from papertrain.monitor.ranks import of_run
-    from papertrain.monitor.run import judge, watched
+    from papertrain.monitor.run import judge, readable, watched
 
     found, histories = [], []
     for path in targets:
         for w in watched(path):
             w.poll()
+            readable(w, path)
             run = History(w.name, w.tables, _plan(plan) or _plan_of(path), now=time.time())
             if stacks:
                 run.ranks = of_run(path if path.is_dir() else path.absolute().parent)
@@ -210,8 +211,14 @@ def _report(
         data=data,
         warnings=tuple(worst.notes)
         + (run.ranks.problems if run.ranks is not None else ())
-        + ((say("{n} damaged lines were passed over", n=worst.skipped_lines),) if worst.skipped_lines else ()),
+        + _damaged(worst.skipped_lines),
     )
+
+
+def _damaged(n: int) -> tuple[str, ...]:
+    if n == 0:
+        return ()
+    return (say("one damaged line was passed over") if n == 1 else say("{n} damaged lines were passed over", n=n),)
 
 
 def _data(e: Examination) -> dict[str, Any]:

@@ -27,7 +27,7 @@ def sniff(head: bytes, path: Path) -> float:
         return 0.0
     length, crc = LENGTH.unpack_from(head, 0)
     if not 0 < length < LARGEST or masked_crc32c(head[:8]) != crc:
-        return 0.0
+        return 0.6 if b"brain.Event:2" in head[:64] or "tfevents" in path.name else 0.0
     return 0.99 if b"brain.Event" in head[:64] else 0.7
 
 

@@ -23,6 +23,8 @@ def check(run: History) -> Iterator[Verdict]:
     c = run.raw_loss
     if c is None or len(c) < 8 or any(isnan(t) for t in c.times[-8:]):
         return
+    if c.back_in_time():
+        return
     gaps = [b - a for a, b in zip(c.times, c.times[1:]) if b > a]
     if len(gaps) < 7:
         return
