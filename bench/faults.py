@@ -30,6 +30,7 @@ from papertrain.verbs.diagnose import diagnose
 from papertrain.verbs.fix import fix
 
 HERE = Path(__file__).resolve().parent
+VERBOSE = "-v" in sys.argv
 TRAIN = HERE.parent / ".envs" / "train" / "bin" / "python"
 CONFIG = {
     "train_file": "train.jsonl", "eval_file": "eval.jsonl", "num_labels": 3, "output_dir": "out", "per_device_train_batch_size": 8, "learning_rate": 0.003,
@@ -47,11 +48,15 @@ class Folder:
         self.job: dict[str, Any] = {"words": [str(HERE / "faults_train.py"), "train.yaml"]}
         self.train, self.eval = [self.row() for _ in range(96)], [self.row() for _ in range(32)]
         self.onset: int | None = None
+        self.configured = True
         self.server: Server | None = None
 
     def row(self) -> dict[str, Any]:
         y = self.r.randrange(3)
-        return {"text": " ".join(f"w{self.r.randrange(60) + 60 * y}" for _ in range(self.r.randrange(6, 14))), "label": y}
+        return {
+            "text": " ".join(f"w{self.r.randrange(60) + 60 * y}" for _ in range(self.r.randrange(6, 14))),
+            "label": y,
+        }
 
     def chat(self, longest: int = 8) -> None:
         """Questions and answers for the causal model."""
@@ -123,10 +128,16 @@ class Outcome(NamedTuple):
     seen: bool
 
 
-def worst(log: Path, folder: Path) -> tuple[str, dict[str, Any] | None, str]:
+def configs(folder: Folder) -> list[Path]:
+    """What a person would name beside the log: the config, and the script where it is the run's own."""
+    own = [folder.path / w for w in folder.job["words"] if "/" not in w and (folder.path / w).is_file()]
+    return [*own, folder.path / "train.jsonl"] if folder.configured else []
+
+
+def worst(log: Path, folder: Folder) -> tuple[str, dict[str, Any] | None, str]:
     """(class, diagnosis, what else is said) of a log beside its config."""
     try:
-        found = diagnose([log], config=[folder / "train.yaml"]).data
+        found = diagnose([log], config=configs(folder)).data
     except PapertrainError as error:
         return "", None, error.one_line()
     real = [d for d in found["diagnoses"] if not d["benign"]]
@@ -138,7 +149,7 @@ def worst(log: Path, folder: Path) -> tuple[str, dict[str, Any] | None, str]:
 STEP = re.compile(rb"'loss':|\"loss\":")
 
 
-def detected_at(log: Path, folder: Path) -> int:
+def detected_at(log: Path, folder: Folder) -> int:
     """The number of logged steps after which the log, as far as it had come, was first called a failure."""
     lines = log.read_bytes().splitlines(keepends=True)
     at = [i for i, line in enumerate(lines) if STEP.search(line)]
@@ -158,7 +169,7 @@ def mended_by_tool(f: Folder, found: dict[str, Any], log: Path) -> bool:
             continue
         target = Path(one["applies_to"][0]["file"]) if one["applies_to"] else f.path / "train.yaml"
         try:
-            done = fix(target, one["id"], log=[log], config=[f.path / "train.yaml"], yes=True)
+            done = fix(target, one["id"], log=[log], config=configs(f), yes=True)
         except PapertrainError:
             continue
         if done.data.get("applied"):
@@ -169,8 +180,42 @@ def mended_by_tool(f: Folder, found: dict[str, Any], log: Path) -> bool:
 def told(found: dict[str, Any] | None, words: str) -> bool:
     if found is None:
         return False
-    text = json.dumps([{k: one[k] for k in ("title", "patch", "edits", "commands")} for one in found["fixes"][:2]], ensure_ascii=False)
+    text = json.dumps(
+        [{k: one[k] for k in ("title", "patch", "edits", "commands")} for one in found["fixes"][:2]], ensure_ascii=False
+    )
     return re.search(words, text, re.IGNORECASE) is not None
+
+
+ROUNDS = 3
+
+
+def mended(fault: Fault, f: Folder, found: dict[str, Any] | None, fixed: bool) -> tuple[str, bool]:
+    """What the tool writes, at most three times, each after a diagnosis of the run before; then what its fix tells to do."""
+    log = f.path / "train.log"
+    by = ""
+    for n in range(1, ROUNDS + 1):
+        if found is None or not mended_by_tool(f, found, log):
+            break
+        by = "tool" if n == 1 else f"tool x{n}"
+        log = f.path / f"again{n}.log"
+        if good(f, log):
+            return by, True
+        found = worst(log, f)[1]
+        if found is not None and found["class"] not in fault.right:
+            found = None
+    if fault.mend is None or not fixed:
+        return by or "-", False
+    fault.mend(f)
+    return "told", good(f, f.path / "told.log")
+
+
+def good(f: Folder, log: Path) -> bool:
+    """A run to its end, about which nothing is said."""
+    end = f.run(log.name)
+    cls, _, unexplained = worst(log, f)
+    if VERBOSE and (end["exit_code"] or cls or unexplained):
+        print(f"      {f.path.name} {log.name}: exit {end['exit_code']} {cls or unexplained[:200]}")
+    return end["exit_code"] == 0 and not cls and not unexplained
 
 
 def tried(fault: Fault, f: Folder) -> Outcome:
@@ -180,7 +225,7 @@ def tried(fault: Fault, f: Folder) -> Outcome:
         f.job.pop("before")(f)
     end = f.run("train.log")
     log = f.path / "train.log"
-    cls, found, unexplained = worst(log, f.path)
+    cls, found, unexplained = worst(log, f)
     seen = bool(cls or unexplained) or end["exit_code"] != 0
     crashed = end["exit_code"] != 0
     if not seen:
@@ -188,21 +233,22 @@ def tried(fault: Fault, f: Folder) -> Outcome:
     elif crashed or f.onset is None:
         when = "at the end" if not crashed else "at once"
     else:
-        when = f"+{max(0, detected_at(log, f.path) - f.onset)}"
+        when = f"+{max(0, detected_at(log, f) - f.onset)}"
     right, fixed = cls in fault.right, told(found, fault.fix)
     finished: bool | None = None
     how = "-"
     if fault.possible:
-        how, finished = fault.how, False
-        changed = found is not None and right and fault.how == "tool" and mended_by_tool(f, found, log)
-        if not changed and fault.mend is not None and right and fixed:
-            how = "told"
-            fault.mend(f)
-            changed = True
-        if changed:
-            again = f.run("again.log")
-            finished = again["exit_code"] == 0 and not any(worst(f.path / "again.log", f.path)[i] for i in (0, 2))
-    return Outcome(fault.name, when, cls or ("unknown" if unexplained else "none"), right, fixed, how, finished, bool(cls or unexplained))
+        how, finished = mended(fault, f, found if right else None, fixed)
+    return Outcome(
+        fault.name,
+        when,
+        cls or ("unknown" if unexplained else "none"),
+        right,
+        fixed,
+        how,
+        finished,
+        bool(cls or unexplained),
+    )
 
 
 def healthy(n: int, models: Path, server: Server, root: Path) -> list[str]:
@@ -214,10 +260,15 @@ def healthy(n: int, models: Path, server: Server, root: Path) -> list[str]:
         if seed % 3 == 0:
             f.chat()
         if seed % 3 == 1:
-            f.config |= {"finetuning_type": "lora", "lora_target": "query,value", "lora_rank": 8, "learning_rate": 0.02}
+            f.config |= {
+                "gradient_accumulation_steps": 2,
+                "per_device_train_batch_size": 4,
+                "lr_scheduler_type": "cosine",
+                "warmup_steps": 4,
+            }
         f.write()
         end = f.run("train.log")
-        cls, _, unexplained = worst(f.path / "train.log", f.path)
+        cls, _, unexplained = worst(f.path / "train.log", f)
         if end["exit_code"] or cls or unexplained:
             alarms.append(f"seed {seed}: exit {end['exit_code']} {cls or unexplained}")
     return alarms
@@ -265,7 +316,10 @@ def main() -> int:
 def show(o: Outcome, outcomes: list[Outcome]) -> None:
     outcomes.append(o)
     end = "-" if o.finished is None else "yes" if o.finished else "no"
-    print(f"{o.name:34} {o.detected:11} {o.cls:34} {'right' if o.right else 'wrong':6} {'yes' if o.fixed else 'no':4} {o.how:11} {end}", flush=True)
+    print(
+        f"{o.name:34} {o.detected:11} {o.cls:34} {'right' if o.right else 'wrong':6} {'yes' if o.fixed else 'no':4} {o.how:11} {end}",
+        flush=True,
+    )
 
 
 def summary(outcomes: list[Outcome]) -> None:

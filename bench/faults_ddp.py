@@ -1,6 +1,6 @@
 """Data-parallel training on the CPU as people write it: gloo, DistributedDataParallel, a small network.
 
-    RANK=0 WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=29500 python faults_ddp.py steps=8 unused=0 uneven=0
+RANK=0 WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=29500 python faults_ddp.py steps=8 unused=0 uneven=0
 """
 
 import os
@@ -41,7 +41,16 @@ def main():
         norm = nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()
         if rank == 0:
-            print({"step": step, "loss": round(loss.item(), 4), "grad_norm": round(norm.item(), 4), "learning_rate": 0.01, "world_size": world}, flush=True)
+            print(
+                {
+                    "step": step,
+                    "loss": round(loss.item(), 4),
+                    "grad_norm": round(norm.item(), 4),
+                    "learning_rate": 0.01,
+                    "world_size": world,
+                },
+                flush=True,
+            )
     dist.barrier()
     dist.destroy_process_group()
     print(f"rank {rank} done", flush=True)

@@ -24,7 +24,7 @@ def sets(**values: Any) -> Any:
 
 def lora(f: Folder, **values: Any) -> None:
     f.chat()
-    f.config |= {"finetuning_type": "lora", "lora_target": "q_proj,v_proj", **values}
+    f.config |= {"peft": "lora", "target_modules": "q_proj,v_proj,lm_head", "lora_r": 8, "learning_rate": 0.009, **values}
 
 
 def rows_with(n: int, change: Any) -> Any:
@@ -39,7 +39,13 @@ def nan_weight(f: Folder) -> None:
     for row in (*f.train, *f.eval):
         row["weight"] = 1.0
     f.train[f.r.randrange(len(f.train))]["weight"] = float("nan")
+    f.config |= {"remove_unused_columns": False, "logging_nan_inf_filter": False}
     f.onset = 1
+
+
+def weight_removed(f: Folder) -> None:
+    for row in (*f.train, *f.eval):
+        row["weight"] = 1.0
 
 
 def rate_times_100(f: Folder) -> None:
@@ -52,13 +58,17 @@ def all_masked(f: Folder) -> None:
     f.chat(longest=40)
     for row in f.train:
         row["instruction"] = " ".join([row["instruction"]] * 12)
-    f.config["cutoff_len"] = 16
+    f.config["max_length"] = 16
     f.onset = 1
 
 
 def adapters_frozen(f: Folder) -> None:
     lora(f)
-    change_script(f, "model.print_trainable_parameters()", "[p.requires_grad_(False) for n, p in model.named_parameters() if 'lora_' in n]; model.print_trainable_parameters()")
+    change_script(
+        f,
+        "model.print_trainable_parameters()",
+        "[p.requires_grad_(False) for n, p in model.named_parameters() if 'lora_' in n]; model.print_trainable_parameters()",
+    )
 
 
 def change_script(f: Folder, old: str, new: str) -> None:
@@ -92,11 +102,11 @@ def first_run(f: Folder, **more: Any) -> None:
     f.config |= more
 
 
-def resumed(damage: Any, **config: Any) -> Any:
+def resumed(damage: Any, first: int = 2, **config: Any) -> Any:
     """Two epochs, something happens to the last checkpoint, then the run goes on from it."""
 
     def make(f: Folder) -> None:
-        f.config |= {"num_train_epochs": 2, **config}
+        f.config |= {"num_train_epochs": first, **config}
 
         def before(f: Folder) -> None:
             end = f.run("first.log")
@@ -127,20 +137,37 @@ def use_the_one_before(f: Folder) -> None:
 
 
 def other_rank(f: Folder, last: Path) -> None:
-    f.config["lora_rank"] = 8
+    f.config["lora_r"] = 8
 
 
 def freeze_more(f: Folder, last: Path) -> None:
-    change_script(f, "    train_set = examples", "    model.bert.embeddings.requires_grad_(False)\n    train_set = examples")
+    change_script(
+        f, "    train_set = examples", "    model.bert.embeddings.requires_grad_(False)\n    train_set = examples"
+    )
 
 
-def scheduler_lost(f: Folder, last: Path) -> None:
-    (last / "scheduler.pt").unlink()
-    (f.path / "train.log").write_bytes((f.path / "first.log").read_bytes())
+def scheduler_lost(f: Folder) -> None:
+    """Stopped half way, as by a pre-emption; the folder that is resumed from lacks the scheduler's state."""
+    change_script(
+        f,
+        "    trainer.train(resume",
+        "    from transformers import TrainerCallback\n\n    class Half(TrainerCallback):\n        def on_epoch_end(self, args, state, control, **kw):\n            control.should_save = True\n            control.should_training_stop = os.path.exists('stop') and state.epoch >= 2\n\n    trainer.add_callback(Half())\n    trainer.train(resume",
+    )
+    (f.path / "stop").write_text("")
+
+    def before(f: Folder) -> None:
+        f.run("train.log")
+        (f.path / "stop").unlink()
+        last = max((f.path / "out").glob("checkpoint-*"), key=lambda p: int(p.name.rpartition("-")[2]))
+        (last / "scheduler.pt").unlink()
+        f.config |= {"resume_from_checkpoint": "auto"}
+        f.write()
+
+    f.job["before"] = before
 
 
 def all_trained(f: Folder, last: Path) -> None:
-    f.config["num_train_epochs"] = 1
+    f.config["num_train_epochs"] = 3
 
 
 def full_disk(f: Folder) -> None:
@@ -169,8 +196,9 @@ def ddp(*words: str, ranks: int = 2, **more: Any) -> Any:
         with socket.socket() as s:
             s.bind(("127.0.0.1", 0))
             port = s.getsockname()[1]
+        f.configured = False
         f.job = {
-            "words": [str(HERE / "faults_ddp.py"), f"seed={f.seed}", *words], "seconds": 40,
+            "words": [str(HERE / "faults_ddp.py"), f"seed={f.seed}", *words], "seconds": 150,
             "env": {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "WORLD_SIZE": "2"} | more, "ranks": [{"RANK": str(k), "LOCAL_RANK": str(k)} for k in range(ranks)],
         }  # fmt: skip
 
@@ -200,7 +228,10 @@ def all_ranks(f: Folder) -> None:
 
 def with_words(*words: str) -> Any:
     def mend(f: Folder) -> None:
-        f.job["words"] = [*[w for w in f.job["words"] if w.partition("=")[0] not in {x.partition("=")[0] for x in words}], *words]
+        f.job["words"] = [
+            *[w for w in f.job["words"] if w.partition("=")[0] not in {x.partition("=")[0] for x in words}],
+            *words,
+        ]
 
     return mend
 
@@ -221,10 +252,16 @@ def limits(**values: int) -> Any:
 
 def memory_limit(f: Folder) -> None:
     f.chat(longest=40)
-    f.config |= {"per_device_train_batch_size": 96, "gradient_accumulation_steps": 1, "cutoff_len": 64, "save_strategy": "no", "eval_strategy": "no"}
+    f.config |= {
+        "per_device_train_batch_size": 96,
+        "gradient_accumulation_steps": 1,
+        "max_length": 64,
+        "save_strategy": "no",
+        "eval_strategy": "no",
+    }
     for row in f.train:
         row["output"] = " ".join(f"w{f.r.randrange(200)}" for _ in range(60))
-    f.job["limits"] = {"RLIMIT_AS": 90 * 2**20}
+    f.job["limits"] = {"RLIMIT_AS": 24 * 2**20}
 
 
 def worker_killed(f: Folder) -> None:
@@ -240,7 +277,7 @@ def no_workers(f: Folder) -> None:
 
 def scaled_loss(f: Folder) -> None:
     f.chat()
-    f.config |= {"gradient_accumulation_steps": 4, "per_device_train_batch_size": 2}
+    f.config |= {"gradient_accumulation_steps": 4, "per_device_train_batch_size": 2, "num_train_epochs": 8}
     change_script(f, "class Weighted(Trainer):", """class Summed(Trainer):
     def __init__(self, *a, **k):
         super().__init__(*a, **k)
@@ -255,11 +292,6 @@ class Weighted(Trainer):""")  # fmt: skip
     text = (f.path / "train.py").read_text()
     (f.path / "train.py").write_text(text.replace("else Trainer\n", "else Summed\n"))
     f.onset = 1
-
-
-def reentrant(f: Folder) -> None:
-    lora(f, gradient_checkpointing=True, gradient_checkpointing_kwargs={"use_reentrant": True})
-    change_script(f, "    train_set = examples", "    model.disable_input_require_grads() if hasattr(model, '_require_grads_hook') else None\n    model.enable_input_require_grads = lambda: None\n    train_set = examples")  # fmt: skip
 
 
 def overfit(f: Folder) -> None:
@@ -281,35 +313,35 @@ FAULTS = [
     Fault("nan in a batch", ("nan-bad-data",), r"row|filter|drop|find", nan_weight, lambda f: drop_nan(f)),
     Fault("label out of range", ("device-assert-label-range",), r"label", rows_with(2, lambda r: r.update(label=7))),
     Fault("label below zero", ("device-assert-label-range",), r"label", rows_with(1, lambda r: r.update(label=-1))),
+    Fault("column removed by the Trainer", ("dataset-columns-removed-by-trainer",), r"remove_unused_columns", weight_removed),
     Fault("learning rate x100", ("divergence-lr-too-high", "nan-lr-too-high"), r"learning_rate", rate_times_100),
-    Fault("all labels masked", ("nan-all-labels-masked", "loss-zero-all-labels-masked"), r"cutoff|length|template", all_masked, lambda f: (f.config.update(cutoff_len=64 * 16), f.write())),
+    Fault("all labels masked", ("nan-all-labels-masked", "loss-zero-all-labels-masked"), r"cutoff|length|template", all_masked, lambda f: (f.config.update(max_length=64 * 16), f.write())),
     Fault("adapters frozen", ("lora-no-trainable-params", "no-grad-checkpointing-peft"), r"trainable|adapter|freez|frozen", adapters_frozen, right_script),
     Fault("label column missing", ("dataset-columns",), r"column", lambda f: [r.pop("label") for r in f.train[40:41]], lambda f: (f.train.pop(40), f.write())),
-    Fault("text column empty", ("dataset-columns", "dataset-empty-assistant", "dataset-file-broken", "dataset-message-mapping"), r"row|column|text|empty", lambda f: f.train[7].update(text=None), lambda f: (f.train.pop(7), f.write())),
+    Fault("text column empty", ("dataset-row-without-text",), r"row|text", lambda f: f.train[7].update(text=None), lambda f: (f.train.pop(7), f.write())),
     Fault("data file cut in a row", ("dataset-file-broken",), r"file|row|line", lambda f: f.job.update(before=lambda f: (f.path / "train.jsonl").write_text((f.path / "train.jsonl").read_text()[:-20])), lambda f: f.write()),
     Fault("no rows", ("dataset-columns-removed-by-trainer", "dataset-too-small-zero-steps", "dataset-too-long-all-dropped", "dataset-file-broken", "dataset-format-no-valid-samples"), r"row|example|data", lambda f: f.train.clear(), lambda f: (f.train.extend(f.row() for _ in range(48)), f.write())),
     Fault("labels are words", ("collator-labels-not-integers",), r"label", lambda f: [r.update(label="abc"[r["label"]]) for r in f.train], lambda f: ([r.update(label="abc".index(r["label"])) for r in f.train], f.write())),
     Fault("labels not padded", ("collator-labels-not-truncated",), r"DataCollatorForSeq2Seq|pad", lambda f: (f.chat(), change_script(f, "[b[\"labels\"] + [-100] * (width - len(b[\"labels\"])) for b in batch]", "[b[\"labels\"] for b in batch]"), [r.update(output=r["output"] + " w1" * (i % 5)) for i, r in enumerate(f.train)]), right_script),
     Fault("token beyond the vocabulary", ("device-assert-token-range",), r"embed|vocab|token", lambda f: (f.chat(), f.train[5].update(prompt_ids=[3, 7000, 4])), lambda f: (f.train.pop(5), f.write())),
-    Fault("token beyond the positions", ("device-assert-token-range",), r"max_position|length|cutoff|embed|vocab", lambda f: (f.config.update(cutoff_len=512), f.train[5].update(text=" ".join(["w1"] * 200))), lambda f: (f.config.update(cutoff_len=32), f.write())),
+    Fault("token beyond the positions", ("device-assert-token-range",), r"max_position|length|cutoff|embed|vocab", lambda f: (f.config.update(max_length=512), f.train[5].update(text=" ".join(["w1"] * 200))), lambda f: (f.config.update(max_length=32), f.write())),
     Fault("no pad token", ("pad-token-missing-model-config",), r"pad", lambda f: f.config.update(model_name_or_path=str(f.models / "gpt2"), pad=False), lambda f: (f.config.update(pad=True), f.write())),
     Fault("no chat template", ("chat-template-missing",), r"template", lambda f: (f.chat(), f.config.update(model_name_or_path=str(f.models / "base"), chat=True)), lambda f: (f.config.update(model_name_or_path=str(f.models / "llama")), f.write())),
-    Fault("adapter target not in the model", ("lora-target-not-found",), r"target|all-linear|module", lambda f: lora(f, lora_target="query_key_value"), lambda f: (f.config.update(lora_target="all-linear"), f.write())),
-    Fault("checkpointing cuts the gradient", ("no-grad-checkpointing-peft",), r"use_reentrant|require_grads", reentrant, lambda f: (f.config.update(gradient_checkpointing_kwargs={"use_reentrant": False}), f.write())),
+    Fault("adapter target not in the model", ("lora-target-not-found",), r"target|all-linear|module", lambda f: lora(f, target_modules="query_key_value"), lambda f: (f.config.update(target_modules="q_proj,v_proj,lm_head"), f.write())),
     Fault("head in another dtype", ("dtype-mismatch-matmul", "dtype-mismatch-half-float"), r"cast|dtype|autocast|precision", lambda f: (f.config.update(torch_dtype="bfloat16"), change_script(f, "    train_set = examples", "    model.classifier.float()\n    train_set = examples")), right_script),
     Fault("strategies differ", ("eval-save-strategy-mismatch",), r"strategy", sets(eval_strategy="no", load_best_model_at_end=True)),
     Fault("argument renamed", ("transformers-arg-rename",), r"eval_strategy", rename_key("eval_strategy", "evaluation_strategy")),
     Fault("unknown key", ("unexpected-config-key", "transformers-arg-rename"), r"learning_rat", rename_key("learning_rate", "learning_rat")),
     Fault("value not in the list", ("config-value-not-in-enum",), r"cosine|scheduler", sets(lr_scheduler_type="cosin")),
-    Fault("rate written as text", ("config-number-is-text", "unexpected-config-key", "config-value-not-in-enum"), r"3e-3|3\.0e-3|0\.003|number", yaml_text_rate),
-    Fault("bf16 and fp16 at once", ("config-value-not-in-enum", "bf16-unsupported-gpu", "config-arguments-conflict"), r"fp16|bf16", sets(fp16=True, bf16=True)),
+    Fault("rate written as text", ("config-number-is-text",), r"3e-3|3\.0e-3|0\.003|number", yaml_text_rate),
+    Fault("bf16 and fp16 at once", ("config-options-conflict",), r"fp16|bf16", sets(fp16=True, bf16=True)),
     Fault("model folder missing", ("model-not-found",), r"path|model|name", sets(model_name_or_path="/nowhere/bert-tiny"), lambda f: (f.config.update(model_name_or_path=str(f.models / "bert")), f.write())),
     Fault("package missing", ("package-missing",), r"install", lambda f: change_script(f, "import torch\n", "import torch\nimport flash_linear_attn_not_here\n"), right_script),
     Fault("weights cut", ("checkpoint-truncated-disk-full", "safetensors-lfs-pointer", "checkpoint-corrupt-zip"), r"again|delete|newest|earlier|previous|before", resumed(cut("model.safetensors")), use_the_one_before),
     Fault("optimizer state cut", ("checkpoint-corrupt-zip", "checkpoint-truncated-disk-full"), r"again|delete|newest|earlier|previous|before", resumed(cut("optimizer.pt")), use_the_one_before),
     Fault("optimizer of other groups", ("resume-optimizer-group-mismatch",), r"freez|optimizer|frozen", resumed(freeze_more), right_script),
-    Fault("scheduler reset on resume", ("resume-lr-scheduler-reset",), r"schedul", resumed(scheduler_lost, lr_scheduler_type="linear"), possible=False),
-    Fault("resumed without anything left", ("resume-trained-nothing",), r"epoch|max_steps|weights", resumed(all_trained)),
+    Fault("scheduler reset on resume", ("resume-lr-scheduler-reset",), r"schedul", scheduler_lost, possible=False),
+    Fault("resumed without anything left", ("resume-trained-nothing",), r"epoch|max_steps|weights", resumed(all_trained, 4)),
     Fault("port taken", ("port-in-use",), r"port", port_taken, other_port),
     Fault("rank missing", ("launch-env-ignored", "nccl-timeout-preprocessing", "nccl-timeout-uneven-data", "rank-missing"), r"rank|node|start", rank_missing, all_ranks),
     Fault("unused parameters under DDP", ("ddp-unused-parameters",), r"find_unused_parameters", ddp("unused=1"), with_words("find_unused_parameters=1")),

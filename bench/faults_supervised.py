@@ -1,2 +1,3 @@
 """Faults under `papertrain launch --supervise`."""
+
 SUPERVISED = {}

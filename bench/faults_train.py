@@ -1,6 +1,6 @@
 """A fine-tuning script as people write it: one YAML file, a model folder, rows of JSON, the Hugging Face Trainer.
 
-    python faults_train.py train.yaml
+python faults_train.py train.yaml
 """
 
 import json
@@ -17,8 +17,8 @@ from transformers import (
     TrainingArguments,
 )
 
-OWN = ("model_name_or_path", "train_file", "eval_file", "task", "cutoff_len", "num_labels", "text_column", "label_column", "finetuning_type", "lora_target",
-       "lora_rank", "torch_dtype", "resume_from_checkpoint", "pad", "weights", "chat", "use_reentrant")  # fmt: skip
+OWN = ("model_name_or_path", "train_file", "eval_file", "task", "max_length", "num_labels", "text_column", "label_column", "peft", "target_modules",
+       "lora_r", "torch_dtype", "resume_from_checkpoint", "pad", "weights", "chat", "use_reentrant")  # fmt: skip
 
 
 def rows(path):
@@ -31,16 +31,21 @@ def examples(path, own, tokenizer):
     out = []
     for row in rows(path):
         if own["task"] == "classification":
-            ids = tokenizer(row[own["text_column"]], truncation=True, max_length=own["cutoff_len"])["input_ids"]
+            ids = tokenizer(row[own["text_column"]], truncation=True, max_length=own["max_length"])["input_ids"]
             one = {"input_ids": ids, "labels": row[own["label_column"]]}
         else:
             if own["chat"]:
                 messages = [{"role": "user", "content": row["instruction"]}]
-                prompt = tokenizer.apply_chat_template(messages, tokenize=True, add_generation_prompt=True, return_dict=False)
+                prompt = tokenizer.apply_chat_template(
+                    messages, tokenize=True, add_generation_prompt=True, return_dict=False
+                )
             else:
                 prompt = row.get("prompt_ids") or tokenizer(row["instruction"])["input_ids"]
             answer = tokenizer(row["output"])["input_ids"]
-            one = {"input_ids": (prompt + answer)[: own["cutoff_len"]], "labels": ([-100] * len(prompt) + answer)[: own["cutoff_len"]]}
+            one = {
+                "input_ids": (prompt + answer)[: own["max_length"]],
+                "labels": ([-100] * len(prompt) + answer)[: own["max_length"]],
+            }
         if "weight" in row:
             one["weight"] = float(row["weight"])
         out.append(one)
@@ -79,29 +84,43 @@ class Weighted(Trainer):
 def main(path):
     with open(path) as f:
         c = yaml.safe_load(f)
-    own = {"task": "classification", "cutoff_len": 32, "num_labels": 3, "text_column": "text", "label_column": "label", "chat": False, "pad": True}
+    own = {
+        "task": "classification",
+        "max_length": 32,
+        "num_labels": 3,
+        "text_column": "text",
+        "label_column": "label",
+        "chat": False,
+        "pad": True,
+    }
     own |= {k: c.pop(k) for k in OWN if k in c}
     args = TrainingArguments(**c)
-    print({k: v for k, v in own.items()} | {"per_device_train_batch_size": args.per_device_train_batch_size, "learning_rate": args.learning_rate}, flush=True)
+    print(
+        {k: v for k, v in own.items()}
+        | {"per_device_train_batch_size": args.per_device_train_batch_size, "learning_rate": args.learning_rate},
+        flush=True,
+    )
     tokenizer = AutoTokenizer.from_pretrained(own["model_name_or_path"])
     dtype = getattr(torch, own.get("torch_dtype", "float32"))
     if own["task"] == "classification":
-        model = AutoModelForSequenceClassification.from_pretrained(own["model_name_or_path"], num_labels=own["num_labels"], dtype=dtype)
+        model = AutoModelForSequenceClassification.from_pretrained(
+            own["model_name_or_path"], num_labels=own["num_labels"], dtype=dtype
+        )
     else:
         model = AutoModelForCausalLM.from_pretrained(own["model_name_or_path"], dtype=dtype)
     if own["pad"]:
         model.config.pad_token_id = tokenizer.pad_token_id
-    if own.get("finetuning_type") == "lora":
+    if own.get("peft") == "lora":
         from peft import LoraConfig, get_peft_model
 
-        targets = own.get("lora_target", "q_proj,v_proj")
+        targets = own.get("target_modules", "q_proj,v_proj")
         targets = "all-linear" if targets in ("all", "all-linear") else targets.split(",")
         kind = "SEQ_CLS" if own["task"] == "classification" else "CAUSAL_LM"
-        model = get_peft_model(model, LoraConfig(r=own.get("lora_rank", 4), target_modules=targets, task_type=kind))
+        model = get_peft_model(model, LoraConfig(r=own.get("lora_r", 4), target_modules=targets, task_type=kind))
         model.print_trainable_parameters()
     train_set = examples(own["train_file"], own, tokenizer)
     eval_set = examples(own["eval_file"], own, tokenizer) if own.get("eval_file") else None
-    kind = Weighted if "weight" in train_set[0] else Trainer
+    kind = Weighted if "weight" in (train_set or [{}])[0] else Trainer
     trainer = kind(
         model=model, args=args, train_dataset=train_set, eval_dataset=eval_set, data_collator=Collator(tokenizer.pad_token_id or 0),
     )  # fmt: skip

@@ -10,12 +10,14 @@ from typing import Any
 
 from papertrain.core import yaml
 from papertrain.core.commands import quoted
+from papertrain.core.errors import PapertrainError
 from papertrain.core.findings import Change, Fix
 from papertrain.core.values import AppliesTo
-from papertrain.diagnose import labels, present, scripts
+from papertrain.diagnose import finite, labels, present, scripts
 from papertrain.diagnose.case import Case
 from papertrain.diagnose.configs import Config
 from papertrain.diagnose.rule import Remedy
+from papertrain.facts.frameworks.load import framework, versions
 
 HF = {
     "micro_batch_size": "per_device_train_batch_size", "eval_batch_size": "per_device_eval_batch_size", "epochs": "num_train_epochs",
@@ -55,6 +57,8 @@ SPEAKS = {
     ("llamafactory", "attention"): {"sdpa": "sdpa", "eager": "disabled"}, ("llamafactory", "lora_targets"): {"all-linear": "all"},
     ("llamafactory", "optimizer"): {"adamw_8bit": "adamw_8bit"}, ("hf", "optimizer"): {"adamw_8bit": "adamw_bnb_8bit"},
 }  # fmt: skip
+ON_BY_DEFAULT = frozenset({"remove_unused_columns"})
+"""What is on where it is not written: to turn it off it must be written."""
 DEFAULTS = {"gradient_accumulation_steps": 1, "micro_batch_size": 8, "epochs": 3.0, "learning_rate": 5e-5}
 PLAN = frozenset(["micro_batch_size", "gradient_accumulation_steps", "learning_rate", "epochs", "optimizer", "attention", "sequence_length", "method", "lora_targets", "lora_rank", "zero_stage", "gradient_checkpointing", "precision", "offload", "warmup_steps", "max_grad_norm", "template", "beta", "lora_dropout", "early_stopping_patience", "eval_steps"])  # fmt: skip
 
@@ -89,7 +93,7 @@ def build(remedy: Remedy, id: str, case: Case, work: str = "") -> Fix | None:
 
 def _on_data(remedy: Remedy, id: str, case: Case) -> Fix | None:
     """Rows of the training data to drop; None where the file or the bound is not known."""
-    bad = labels.find(case)
+    bad = finite.find(case) if remedy.data == "finite" else labels.find(case)
     if bad is None:
         return None
     old = next(text for name, text in case.data if name == bad.file)
@@ -214,11 +218,19 @@ def _one(knob: str, value: Any, case: Case, texts: dict[str, str]) -> Iterator[C
             if new != old:
                 texts[config.name] = write(config, texts[config.name], key, new)
                 yield Change(knob=key, old=old, new=new, file=config.name)
-    if done or value in (None, False) or knob in ONLY_WHERE_WRITTEN or knob == "train_batch_size":
+    if (
+        done
+        or value is None
+        or (value is False and knob not in ON_BY_DEFAULT)
+        or knob in ONLY_WHERE_WRITTEN
+        or knob == "train_batch_size"
+    ):
         return
     for config in files:
         key = keys_of(config).get(knob, "" if config.kind == "deepspeed" else knob)
         if not key or (config.kind == "deepspeed") != (HF.get(knob, knob) == ""):
+            continue
+        if not addable(config, key, case):
             continue
         new = _word(config, knob, resolve(value, _start(case, knob, DEFAULTS.get(knob), value), case))
         after = write(config, texts[config.name], key, new)
@@ -226,6 +238,23 @@ def _one(knob: str, value: Any, case: Case, texts: dict[str, str]) -> Iterator[C
             texts[config.name] = after
             yield Change(knob=key, old=None, new=new, file=config.name)
             return
+
+
+def addable(config: Config, key: str, case: Case) -> bool:
+    """Whether the Trainer of this run takes the key: one that its release (the newest where that is not known)
+    refuses is not added."""
+    if config.kind not in ("hf", "python", "shell"):
+        return True
+    if config.kind != "shell" and not any(key in framework(n).known() for n in ("transformers", "trl")):
+        return not _of_others(key)
+    known = case.facts.get("version:transformers")
+    took = [v for v in versions("transformers") if key in framework("transformers", v).known()]
+    return not took or key in framework("transformers", None if known is None else str(known)).known()
+
+
+def _of_others(key: str) -> bool:
+    """Whether it is a word of another framework: the Trainer's arguments would refuse it."""
+    return any(key in framework(n).known() for n in ("llamafactory", "axolotl", "deepspeed"))
 
 
 def _start(case: Case, knob: str, written: Any, value: Any) -> Any:
@@ -257,7 +286,10 @@ def current(config: Config, text: str, key: str) -> Any:
 def write(config: Config, text: str, key: str, new: Any) -> str:
     if config.kind in ("python", "shell"):
         return scripts.write(text, key, new, config.kind)
-    return yaml.edit(text, [(tuple(key.split(".")), yaml.DELETE if new is None else new)], config.name)
+    try:
+        return yaml.edit(text, [(tuple(key.split(".")), yaml.DELETE if new is None else new)], config.name)
+    except PapertrainError as error:  # an anchor that others rest on, a place that is no table
+        raise Impossible from error
 
 
 def _rename(old: str, new: str, files: Sequence[Config], texts: dict[str, str]) -> Iterator[Change]:

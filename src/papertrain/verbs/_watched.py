@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 CURVES = frozenset(("train_loss", "eval_loss", "learning_rate", "grad_norm", "gpu_utilization", "throughput"))
 LARGEST = 128 << 20
 """Bytes: beyond it a second pass over a log costs more than it tells."""
+INSTEAD = {"loss-flat-optimizer-not-linked": "underfitting"}
+"""A curve alone does not show an optimizer that lost its parameters: where the log speaks of FSDP, the rule says it itself."""
 SURE = {"critical": 0.5, "warning": 0.35}
 
 
@@ -44,8 +46,9 @@ def by_monitor(paths: Sequence[Path]) -> tuple[Match, ...]:
         except PapertrainError:
             continue
         for s in sorted(states, key=lambda s: s.level != "critical"):
-            if s.cls not in found:
-                found[s.cls] = _match(causes()[s.cls], s, path)
+            name = INSTEAD.get(s.cls, s.cls)
+            if name not in found:
+                found[name] = _match(causes()[name], s, path)
     return tuple(sorted(found.values(), key=lambda m: -m.confidence))[:3]
 
 

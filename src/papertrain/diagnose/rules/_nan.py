@@ -7,7 +7,8 @@ import math
 import re
 from typing import Any
 
-from papertrain.core.findings import RuledOut
+from papertrain.core.findings import LogLine, RuledOut
+from papertrain.diagnose import finite
 from papertrain.diagnose.case import Case
 from papertrain.diagnose.rule import Match, unique
 from papertrain.diagnose.shapes import NonFinite, non_finite
@@ -131,7 +132,9 @@ def weights(case: Case, nf: NonFinite) -> dict[str, float]:
         w["nan-multi-gpu-p2p-acs"] += 6
     elif (gpus or 0) > 1 and stage not in (1, 2):
         w["nan-multi-gpu-p2p-acs"] += 0.4
-    if case.find(*BAD_DATA):
+    if finite.find(case) is not None:
+        w["nan-bad-data"] += 40
+    elif case.find(*BAD_DATA):
         w["nan-bad-data"] += 9
     elif len(nf.before) > 2 and not nf.grew and not fp16:
         w["nan-bad-data"] += (
@@ -154,8 +157,10 @@ def judge(case: Case, name: str, rule: Any) -> Match | None:
     confidence = 0.97 * share[name] / sum(share.values())
     if confidence < 0.1:
         return None
+    rows = finite.find(case) if name == "nan-bad-data" else None
     evidence = [
         nf.row.quote(),
+        *([LogLine(file=rows.file, line=rows.lines[0], text=rows.says())] if rows else []),
         *_before(case, nf),
         *case.find(*MASKED, *SDPA, *BAD_DATA)[:1],
         *case.facts.where("overlap_comm", "zero_stage", "bf16", "fp16")[:2],

@@ -22,7 +22,19 @@ def too_steep(case: Case) -> Match | None:
     row = max((r for r, _ in case.curve), key=lambda r: r.get("learning_rate") or 0.0)
     says = f"The learning rate is {max(rates):.2g}, more than ten times the {bound:.0e} of this method's recipes, and the loss does not fall ({values[0]:.3g} to {values[-1]:.3g})."
     return RULE.found(
-        0.86, [row.quote(), case.curve[-1][0].quote()], cause=says + " Steps of that size leave every valley."
+        0.86,
+        [row.quote(), case.curve[-1][0].quote()],
+        cause=says + " Steps of that size leave every valley.",
+        remedies=(
+            RULE.fixes[0],
+            fix(
+                "the highest rate of this method's recipes, from the start",
+                sets={"learning_rate": bound},
+                effect="experiment",
+                proof="the loss falls for 100 steps",
+            ),
+            *RULE.fixes[2:],
+        ),
     )
 
 

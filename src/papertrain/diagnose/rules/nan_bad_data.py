@@ -21,6 +21,12 @@ RULE = cause(
     next_check="papertrain check DATA; run the batch of that step alone on the CPU",
     fixes=(
         fix(
+            "drop the rows with a value that is not finite",
+            data="finite",
+            effect="experiment",
+            proof="the same step passes, and no value of the file is NaN or infinite",
+        ),
+        fix(
             "find the row of that step and drop or repair it (the data is yours: nothing is changed by itself)",
             "papertrain check DATA",
             effect="experiment",
