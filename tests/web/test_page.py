@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -50,6 +51,12 @@ def page(work: Path) -> TestClient:
 
 
 PAGES = ("/", "/plan", "/w/0/plan", "/w/0/run", "/w/0/results", "/w/0/package", "/diagnose", "/report/0", "/verb/diagnose")  # fmt: skip
+
+
+def test_every_verb_of_the_home_page_is_told_in_both_languages(page: TestClient) -> None:
+    text = page.get("/", headers={"accept-language": "zh"}).text
+    asks = re.findall(r'<a href="/verb/(\w+)">\w+</a>: ([^<]+)', text)
+    assert len(asks) == 10 and all(re.search("[\u4e00-\u9fff]", said) for _, said in asks)
 
 
 @pytest.mark.parametrize("path", PAGES)
@@ -136,6 +143,12 @@ def test_a_run_comes_by_sequence_number_with_its_spike_and_its_onset(page: TestC
         if "curves" in later:
             break
     assert later["curves"]["train_loss"]["x"][-1] == 301
+
+
+def test_two_who_look_at_a_run_are_each_told_in_their_language(page: TestClient) -> None:
+    chinese = page.get("/api/run/0/ours.data.42", headers={"accept-language": "zh"}).json()
+    english = page.get("/api/run/0/ours.data.42", headers={"accept-language": "en"}).json()
+    assert chinese["says"] != english["says"] and english["says"].isascii()
 
 
 def test_thinning_keeps_every_spike_of_a_hundred_thousand_points() -> None:

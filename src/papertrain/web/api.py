@@ -12,7 +12,7 @@ from papertrain import verbs
 from papertrain.core.errors import PapertrainError, Refused
 from papertrain.core.files import only_reading
 from papertrain.core.schema import confine
-from papertrain.core.texts import say
+from papertrain.core.texts import language, say
 from papertrain.report.html import three_parts
 from papertrain.report.html_findings import diagnosis_card, signals_table
 from papertrain.report.html_plan import plan_section
@@ -32,7 +32,7 @@ class State:
 
     def __init__(self, site: pages.Site) -> None:
         self.site = site
-        self._followers: dict[tuple[int, str], _page.Follower] = {}
+        self._followers: dict[tuple[int, str, str], _page.Follower] = {}
         self._lock = threading.Lock()
 
     # ---- plan
@@ -132,7 +132,7 @@ class State:
         folder = pages.run_folder(self.site.space(number), name)
         since = request.query_params.get("since", "0")
         with self._lock:
-            key = (number, name)
+            key = (number, name, language.get())  # what is said about a run is said in a language
             if key not in self._followers:
                 if len(self._followers) >= FOLLOWED:
                     self._followers.pop(next(iter(self._followers)))
