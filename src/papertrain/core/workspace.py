@@ -152,7 +152,7 @@ class Workspace:
             raise PapertrainError(
                 f"not valid TOML: {str(error)[:200]}", code="not-toml", file=file, line=line
             ) from None
-        return _read_study(raw, file)
+        return _read_study(raw, file, self)
 
     def _study_of_one(self) -> Study:
         methods = tuple(Method(name=p.parent.name) for p in sorted((self.root / "plans").glob("*/plan.json")))
@@ -311,7 +311,28 @@ def _ours(root: Path) -> str | None:
         return None
 
 
-def _read_study(raw: dict[str, Any], file: Path) -> Study:
+def _completed(study: Study, work: Workspace, *, seeds: bool) -> Study:
+    """The study with what its file leaves out: methods that have a plan, and the plans' data and seeds."""
+    plans = work.methods()
+    if not plans or (study.methods and study.datasets and all(d.train for d in study.datasets)):
+        return study
+    try:
+        known = work._study_of_one()
+    except PapertrainError:
+        return study  # a broken plan is told where it is read
+    if not study.methods:
+        study = msgspec.structs.replace(study, methods=known.methods, ours=study.ours or known.ours)
+        study = study if seeds else msgspec.structs.replace(study, seeds=known.seeds)
+    if not study.datasets:
+        return msgspec.structs.replace(study, datasets=known.datasets)
+    if len(study.datasets) == 1 and study.datasets[0].train is None:
+        data = msgspec.structs.replace(study.datasets[0], train=known.datasets[0].train)
+        return msgspec.structs.replace(study, datasets=(data,))
+    return study
+
+
+def _read_study(raw: dict[str, Any], file: Path, work: Workspace) -> Study:
+    """The file's tables; what it leaves out (methods, data, seeds) is as the plans that lie there say."""
     head = raw.get("study", {})
     known = {"study", "methods", "datasets", "seeds", "sweeps"}
     for key in raw:
@@ -339,6 +360,8 @@ def _read_study(raw: dict[str, Any], file: Path) -> Study:
         )
     except (msgspec.ValidationError, TypeError, AttributeError) as error:
         raise PapertrainError(f"{error}", code="bad-study", file=file) from None
+    study = _completed(study, work, seeds="seeds" in head)
+    methods, datasets = study.methods, study.datasets
     if not methods or not datasets:
         raise PapertrainError(
             "a study needs at least one [methods.NAME] and one [datasets.NAME]", code="bad-study", file=file

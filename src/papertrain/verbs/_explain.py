@@ -20,6 +20,7 @@ from papertrain.core.values import plain
 from papertrain.report.plan import wrapped
 from papertrain.verbs._explain_answer import Answer, Lookup
 from papertrain.verbs._explain_plan import decision, prediction
+from papertrain.verbs._explain_topics import test_set
 from papertrain.verbs._explain_written import evidence, stored
 
 RULES = {
@@ -168,7 +169,18 @@ def model(id: str, where: Path | None, method: str | None) -> Answer | None:
     )  # fmt: skip
 
 
-LOOKUPS: tuple[Lookup, ...] = (recipes, prediction, decision, evidence, card, rule, stored, card_by_name, model)
+LOOKUPS: tuple[Lookup, ...] = (
+    recipes,
+    test_set,
+    prediction,
+    decision,
+    evidence,
+    card,
+    rule,
+    stored,
+    card_by_name,
+    model,
+)
 
 
 def every_id(where: Path | None, method: str | None) -> list[str]:
@@ -176,7 +188,7 @@ def every_id(where: Path | None, method: str | None) -> list[str]:
     from papertrain.facts.load import gpu_ids
     from papertrain.plan.derive_question import SETTABLE
 
-    found = ["recipes", *SETTABLE, *gpu_ids()]
+    found = ["recipes", "test-set", "study.toml", *SETTABLE, *gpu_ids()]
     for _, r in every_rule():
         found += [r.id, r.name]
     return list(dict.fromkeys(found))

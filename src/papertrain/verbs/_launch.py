@@ -26,6 +26,7 @@ from papertrain.core.redact import holds_secret
 from papertrain.core.site import Site, read_site
 from papertrain.core.values import Value
 from papertrain.core.workspace import JOB_END, Method, Run, Workspace, split_run_id
+from papertrain.evidence.test_set import FILES, named_files
 from papertrain.run import launchers as _launchers
 from papertrain.run import record as records
 from papertrain.run.command import fill
@@ -238,6 +239,8 @@ def _cell(work: Workspace, run: Run, folder: str, target: str) -> Cell:
             f"{target} files name one data set, {study.datasets[0].name}: use --target script for {run.data}",
             code="one-data-set",
         )
+    elif target == "script" and work.state("generated.json").get(FILES, named_files(study)) != named_files(study):
+        cell.test = seen_from(work.root, data_files(work, study.data(run.data)).get("test", ""))  # named since then
     return cell
 
 

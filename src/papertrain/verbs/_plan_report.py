@@ -20,7 +20,7 @@ from papertrain.verbs import _plan
 
 def report_of(
     p: TrainingPlan, diffs: list[Difference], *, place: Path | None, mode: Mode, before: TrainingPlan | None, wrote: list[str], notes: list[str],
-    command: str, written: bool, env: str | None = None, swept: Sequence[str] = (),
+    command: str, written: bool, env: str | None = None, swept: Sequence[str] = (), test: str = "", doubts: Sequence[str] = (),
 ) -> Report:  # fmt: skip
     missing, unavailable = _plan.environment_notes(p, env)
     defaults = _plan.factory_defaults()
@@ -48,6 +48,7 @@ def report_of(
     if p.compute.said:
         body += words.wrapped(words.label(say("cards")), words.cards_line(p))
     body += words.wrapped(words.label(say("data")), words.data_line(p))
+    body += words.wrapped(words.label(say("test")), test) if test else []
     body += [line for n in notes for line in words.wrapped(words.label(say("calibrated")), n)]
     body += words.wrapped(words.label(say("sweep")), "; ".join(swept)) if swept else []
     lead = say("to make it fit") if p.fits in ("no", "tight") else say("other ways")
@@ -89,6 +90,7 @@ def report_of(
         action=action(p, place, command, written, mode),
         warnings=(
             *map(translated, p.warnings),
+            *doubts,
             *missing,
             *(
                 (say("exploratory mode: nothing was written to {place}", place=place),)
@@ -142,7 +144,7 @@ def explanation(p: TrainingPlan, diffs: list[Difference]) -> str:
 def command_of(o: dict[str, Any]) -> str:
     """The same call as a line to copy: the options that were given, quoted for a shell."""
     words = ["papertrain", "plan", str(o["target"])]
-    for key in ("data", "gpu", "nodes", "host_ram", "disk", "task", "method", "seq_len", "rules", "name"):
+    for key in ("data", "test", "gpu", "nodes", "host_ram", "disk", "task", "method", "seq_len", "rules", "name"):
         if o[key] is not None:
             words += [f"--{key.replace('_', '-')}", str(o[key])]
     words += [w for pair in o["sets"] for w in ("--set", pair)]

@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from papertrain.core.outputs import outputs
+from papertrain.evidence.test_set import lacks_test
+
 if TYPE_CHECKING:
     from papertrain.core.results import Evidence
     from papertrain.core.workspace import Run, Workspace
@@ -15,33 +18,14 @@ if TYPE_CHECKING:
     from papertrain.results.collect import Collection
     from papertrain.results.records import Reading
 
-PREDICTIONS = (
-    "predictions.csv",
-    "predictions.jsonl",
-    "predictions.parquet",
-    "predictions.npz",
-    "predictions.json",
-    "generated_predictions.jsonl",
-)
-RESULTS = ("eval_results.json", "all_results.json", "predict_results.json", "metrics.json")
-
-
-def outputs(work: Workspace, run: str) -> tuple[list[Path], list[Path]]:
-    """Prediction files and published scores of one run, the first place that has any."""
-    places = [work.run_path(run), work.run_path(run) / "predictions", work.result_path(run)]
-    predictions = [p / n for p in places for n in PREDICTIONS if (p / n).is_file()]
-    samples = sorted(work.result_path(run).glob("**/samples_*.jsonl")) + sorted(
-        work.result_path(run).glob("**/results_*.json")
-    )
-    reported = [p / n for p in places[:2] for n in RESULTS if (p / n).is_file()]
-    return predictions[:1], [*reported, *samples]
-
 
 def state_of(work: Workspace, run: Run) -> str:
     """Why a run has no result, in words for a table note."""
     if run.state == "missing":
         return "not run yet"
     if run.state in ("done", "stale"):
+        if lacks_test(work, run.data) is not None and work.study.method(run.method).kind == "train":
+            return "finished, but the study names no test set to predict"
         return f"finished, but no predictions in runs/{run.id}/"
     return f"{run.state}: {run.because}"
 

@@ -269,7 +269,8 @@ def _workspace(
     from papertrain.core.evidence import append_evidence
     from papertrain.core.files import Writer
     from papertrain.core.values import plain
-    from papertrain.evidence.checklist import launching
+    from papertrain.evidence.checklist import launching, scorable, unscorable
+    from papertrain.evidence.test_set import unpredicted
     from papertrain.results import board, checks, roles
     from papertrain.verbs._results import collect_grid, evidence_of, state_of, unconfirmed
 
@@ -282,12 +283,15 @@ def _workspace(
     said = [*found.issues, *(i for e in entries for i in checks.answers(e))]
     scored = {f"{e.system}.{e.dataset}.{e.seed}" for e in entries}
     known = {r.id for r in grid}
+    silent = {r.id: r for r in grid if unpredicted(work, r)}
     missing = [
         {
             "run": r.id,
             "because": state_of(work, r),
             "command": f"papertrain launch {quoted(work.root)} --run {quoted(r.id)}"
             if r.state == "missing"
+            else scorable(work, r)
+            if r.id in silent
             else launching(work, r),
         }
         for r in grid
@@ -329,10 +333,11 @@ def _workspace(
     says = say("the test outputs of each run were scored here; -v shows definitions and signatures")
     if not scored:
         says = say("no run has left predictions yet, so there is no score")
+        says = f"{says}: {unscorable(work, next(iter(silent.values())))}" if silent else says
     elif missing:
         says = say("{n} runs have no predictions, so they have no score; {says}", n=len(missing), says=says)
     action = (
-        missing[0]["command"]
+        next((m["command"] for m in missing if m["run"] in silent), missing[0]["command"])
         if not scored and missing
         else f"papertrain compare {quoted(work.root)} -o {quoted(work.root)}"
     )

@@ -48,6 +48,7 @@ def generate(
     from papertrain.core.texts import say
     from papertrain.core.workspace import Workspace
     from papertrain.evidence.checklist import untrainable
+    from papertrain.evidence.test_set import FILES, named_files
     from papertrain.verbs._jobs import absent, allowed, jobs, runs_code, untold_template
 
     place = Workspace.open(work)
@@ -65,6 +66,7 @@ def generate(
             w.text(name, text, executable=name.endswith(".sh"))
         if out is None:  # which plan the files were written from, so that a later change shows
             known = place.state("generated.json") | {job.name: place.plan_digest(job.name) for job in todo}
+            known |= {FILES: named_files(place.study)}
             w.text(f"{HIDDEN}/generated.json", json.dumps(known, indent=2, sort_keys=True) + "\n")
     w.changes = [c for c in w.changes if not c.path.startswith(HIDDEN)]
     unconfirmed = [job.name for job in todo if not job.confirmed]

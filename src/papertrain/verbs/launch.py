@@ -80,7 +80,7 @@ def launch(
     chosen = _launch.cells(space, run, missing, max_, overwrite)
     if not chosen:
         return Report(verb="launch", mode=settled, result=say("nothing to start: every run of the study is done"),
-                      explanation=say("--run ID --overwrite starts one again"), action=line("papertrain", "evaluate", work), data={"runs": [], "started": False})  # fmt: skip
+                      explanation=say("--run ID --overwrite starts one again"), action=_scoring(space, (run or next((r.id for r in space.grid()), ""))), data={"runs": [], "started": False})  # fmt: skip
     for cell in chosen:
         if space.study.method(cell.method).kind == "train":
             require_confirmed(space, cell.method, settled, say("launch of {run}", run=cell.id))
@@ -105,7 +105,12 @@ def launch(
         for cell in chosen
     ]
     array = policy is None and _array.fits(todo)
-    warnings = [*dict.fromkeys(unready), *_stale(space, chosen, settled), *_preflight(space, todo, settled)]
+    warnings = [
+        *dict.fromkeys(unready),
+        *_unscored(space, chosen),
+        *_stale(space, chosen, settled),
+        *_preflight(space, todo, settled),
+    ]
     body = "\n".join(line for one in todo for line in [*_launch.shown(one, environment, script=not array), ""])
     if array:
         body += "\n".join(f"    {line}" for line in _array.script(space, todo).splitlines())
@@ -165,7 +170,7 @@ def _prepared(
             code="done",
             file=place,
             ask=["--overwrite sets the finished run aside and starts anew"],
-            command=again if cell.state == "stale" else line("papertrain", "evaluate", space.root),
+            command=again if cell.state == "stale" else _scoring(space, cell.id),
         )
     one = _launch.ready(
         space,
@@ -219,6 +224,13 @@ def _stale(space: Workspace, chosen: Sequence[Run], mode: Mode) -> list[str]:
                 )
             found.append(text + ": " + line("papertrain", "generate", space.root))
     return found
+
+
+def _unscored(space: Workspace, chosen: Sequence[Run]) -> list[str]:
+    """Trainings that will leave nothing to score, since nothing names what they should predict."""
+    study = space.study
+    lacking = [c.data for c in chosen if study.method(c.method).kind == "train" and not study.data(c.data).test]
+    return [say("the study names no test set for {data}, so there will be no result to score: `papertrain plan WORK --test FILE` adds one", data=d) for d in dict.fromkeys(lacking)]  # fmt: skip
 
 
 def _preflight(space: Workspace, todo: Sequence[Ready], mode: Mode) -> list[str]:
@@ -326,6 +338,16 @@ def _go(
     )
 
 
+def _scoring(space: Workspace, run: str) -> str:
+    """What follows a finished run: its score, or what it lacks for one."""
+    from papertrain.evidence.checklist import scorable
+    from papertrain.evidence.test_set import unpredicted
+
+    ended = next((r for r in space.grid() if r.id == run), None)
+    silent = ended is not None and unpredicted(space, ended) and space.study.method(ended.method).kind == "train"
+    return scorable(space, ended) if silent and ended is not None else line("papertrain", "evaluate", space.root)
+
+
 def _told(
     space: Workspace, todo: Sequence[Ready], records: Sequence[dict[str, Any]], mode: Mode, warnings: Sequence[str]
 ) -> Report:
@@ -367,7 +389,7 @@ def _told(
         result = say("{n} of {all} finished", n=len(records), all=len(todo))
         why, action = (
             say("each has its record.json: command, versions, digests, exit code"),
-            line("papertrain", "evaluate", space.root),
+            _scoring(space, last["run"]),
         )
     elif last["stopped_by"]:
         result = say(
