@@ -17,7 +17,7 @@ from papertrain.core.gate import confirmation
 from papertrain.core.texts import say
 from papertrain.core.values import Mode, Value
 from papertrain.core.workspace import Run, Workspace
-from papertrain.evidence.test_set import FILES, TOPIC, adding, named_files, predicting, unpredicted
+from papertrain.evidence.test_set import FILES, TOPIC, adding, lacks_test, named_files, predicting, unpredicted
 
 State = Literal["done", "unconfirmed", "missing", "stale"]
 HASH_LIMIT = 500 * 2**20
@@ -341,7 +341,9 @@ def _results(work: Workspace, grid: list[Run]) -> Step:
             else say("{run}: {why}", run=old.id, why=old.because)
             if old is not None
             else say("no run has finished")
-        )
+            if (lacking := lacks_test(work)) is None
+            else say("no run has finished, and the study names no test set for {data}: `papertrain plan WORK --test FILE` adds one", data=lacking.name)
+        )  # fmt: skip
         command = line("papertrain", "evaluate", work.root) if unscored else launching(work, old)
         return Step(step=5, name="results", state="missing", because=because, next=command)
     table = work.root / "tables" / "main.tex"

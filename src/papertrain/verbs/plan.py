@@ -343,5 +343,6 @@ def _write(
         for _, p, _ in made:
             record(space, p.name)
     return [
-        f"{'would write' if dry_run else 'wrote' if c.kind != 'same' else 'same'} {place / c.path}" for c in [*(study.changes if test is not None else ()), *w.changes]
+        f"{'would write' if dry_run else 'wrote' if c.kind != 'same' else 'same'} {place / c.path}"
+        for c in [*(study.changes if test is not None else ()), *w.changes]
     ]
