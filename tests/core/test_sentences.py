@@ -163,3 +163,20 @@ def test_lines_of_chinese_keep_to_their_columns_and_lose_nothing(room: int) -> N
     assert "".join("".join(lines).split()) == "".join(text.split())
     assert all(width(line) <= room + 4 for line in lines) and not any(line[0] in "，。；：）" for line in lines)
     assert folded("plain English words", 12) == ["plain", "English", "words"]
+
+
+def test_what_is_kept_in_a_workspace_does_not_hang_on_the_language_of_who_asked(tmp_path: Path) -> None:
+    """A plan that is derived again in another language is the same plan: its confirmation is bound to its bytes."""
+    data = ROOT / "examples" / "first-minutes" / "reviews.jsonl"
+    kept = {}
+    for lang in ("en", "zh"):
+        token = language.set(lang)
+        try:
+            work = tmp_path / lang / "work"
+            verbs.load("plan")("Qwen/Qwen2.5-7B-Instruct", data=data, gpu="4x A100-80GB", method="lora", output=work)
+            verbs.load("generate")(work)
+        finally:
+            language.reset(token)
+        files = [p for p in work.rglob("*") if p.is_file()]
+        kept[lang] = {p.relative_to(work).as_posix(): p.read_bytes() for p in files}
+    assert len(kept["en"]) > 20 and kept["en"] == kept["zh"]

@@ -14,7 +14,7 @@ from papertrain.core.texts import CATALOGUES, catalogue, language
 
 LONGEST = 4000
 DEPTH = 3
-SURE, SURER = 4, 7
+SURE, SURER = 4, 6
 """How many letters a template must have of its own to be believed; below the second, its values must be short."""
 WORDS = 3
 

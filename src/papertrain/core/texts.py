@@ -6,6 +6,8 @@ say("{n} errors in {files} files", n=2, files=3)
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import lru_cache
 from pathlib import Path
@@ -27,6 +29,16 @@ def catalogue(lang: str) -> dict[str, str]:
         return {k: v for k, v in tomllib.loads(file.read_text("utf-8")).get("messages", {}).items() if v}
     except ValueError:  # a damaged file: the answer comes in English, rather than not at all
         return {}
+
+
+@contextmanager
+def english() -> Iterator[None]:
+    """For what is kept in files: its bytes, and the digests of them, must not hang on who asked in which language."""
+    token = language.set("en")
+    try:
+        yield
+    finally:
+        language.reset(token)
 
 
 def say(sentence: str, **values: Any) -> str:

@@ -13,6 +13,7 @@ from msgspec import structs
 
 from papertrain.core.errors import PapertrainError
 from papertrain.core.models import ModelSpec
+from papertrain.core.texts import english
 from papertrain.core.training import TrainingPlan
 from papertrain.core.units import show_bytes, show_number
 from papertrain.core.values import Decision
@@ -33,6 +34,7 @@ TASKS_OF = {"encoder": "classification", "vision": "image", "speech": "sft"}
 KINDS = {"encoder": "an encoder", "vision": "an image model", "speech": "a speech model"}
 
 
+@english()
 def derive(q: Question, *, ways: bool = True) -> TrainingPlan:
     """The plan that the question leads to. Raises PapertrainError where the question contradicts itself. ways: whether the
     alternatives of a plan that fits are searched too; those of one that does not fit always are."""

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from papertrain.core.sentences import translated
-from papertrain.core.texts import say
+from papertrain.core.texts import english, say
 from papertrain.core.training import Alternative, Memory, TrainingPlan
 from papertrain.core.units import show_bytes, show_count, show_number, show_seconds, show_size
 from papertrain.core.values import Decision, Estimate, Value
@@ -224,6 +224,7 @@ def alternative_words(a: Alternative, chosen_seconds: float | None) -> str:
     return f"{a.what}: {verdict}{need}{cost}{effect}"
 
 
+@english()
 def markdown(p: TrainingPlan, *, state: str, differences: Sequence[Difference] = ()) -> str:
     """`plan.md`: everything the plan decides, with reasons, sources and doubts. `state` says who confirmed it."""
     cards = cards_line(p)
