@@ -230,7 +230,16 @@ def _or_unchanged(html: str) -> str:
 def _answer(report: Any, *, live: bool = False) -> dict[str, Any]:
     found = report.data.get("diagnoses", ())
     cards = "".join(diagnosis_card(d, live="files" if live else "text") for d in found[:5])
-    return {"html": three_parts(_without_body(report)) + cards, "classes": [d["class"] for d in found]}
+    action = report.action if live else _by_hand(found)
+    return {"html": three_parts(_without_body(report, action)) + cards, "classes": [d["class"] for d in found]}
+
+
+def _by_hand(found: Any) -> str | None:
+    """What to do about a pasted log: no command knows where it came from."""
+    if not found:
+        return None
+    patched = any(f.get("patch") for f in found[0].get("fixes", ()))
+    return say("copy the patch below into your config") if patched else str(found[0].get("next_check") or "") or None
 
 
 def _without_body(report: Any, action: str | None = None) -> Any:
