@@ -8,8 +8,9 @@
             break
 
 `trainer_callback()` is the same for transformers, TRL and LLaMA-Factory. Nothing of torch or transformers is imported
-before it is called. Logging a row costs some microseconds; the rules run after 1, 2, 3, 5, 8 … rows and then at most
-every few seconds, in the thread that logs.
+before it is called. Logging a row costs some microseconds. The rules run in the thread that logs: after 4, 8, 16, 32 and 64
+rows, at once when a value is not finite, and else every few seconds as long as all looks together stay below a thousandth
+of the time.
 """
 
 from __future__ import annotations
@@ -25,8 +26,12 @@ from papertrain.monitor.table import Table
 
 Stop = Literal["never", "warning", "critical"]
 RANK = {"unknown": 0, "normal": 0, "warning": 1, "critical": 2}
-MOST_OF_TIME = 0.001
-"""The rules may take a thousandth of the time that training takes."""
+MOST_OF_TIME = 0.0008
+"""The share of the time of training that the rules may take."""
+MOST_POINTS = 1 << 13
+"""Rows kept; beyond it two become their mean, so that a look stays short. A NaN stays a NaN."""
+EARLY = 64
+"""Rows in which the rules run after every doubling: a run that explodes does so at its start."""
 
 
 class Alarm(RuntimeError):
@@ -51,13 +56,17 @@ class Watch:
         self.stop = False
         self.level = "unknown"
         self.alarms: list[str] = []
-        self.table = Table("training loop", "jsonl")
+        self.table = Table("training loop", "jsonl", most=MOST_POINTS)
         if total_steps:
             self.table.facts["max_steps"] = float(total_steps)
         self._tell = tell if tell is not None else _to_stderr
         self._seen: set[tuple[str, str]] = set()
-        self._next_row = 1
-        self._cost = 0.0
+        self._next_row = 4
+        self._cost = self._last = 0.0
+        # The rules are imported before the first step, not during it.
+        from papertrain.monitor.run import all_rules
+
+        all_rules()
         self._looked = self._began = time.monotonic()
 
     def log(self, step: int, **values: float) -> None:
@@ -81,17 +90,20 @@ class Watch:
             self._maybe_look(odd)
 
     def _maybe_look(self, odd: bool) -> None:
+        """A look if it is due and, as far as the last one tells, can be afforded."""
         now = time.monotonic()
-        early = self.table.rows <= 64
-        spent = self._cost / max(now - self._began, 1e-9)
-        if not early and not odd and (now - self._looked < self.every_seconds or spent > MOST_OF_TIME):
+        early = self.table.rows <= EARLY
+        afforded = self._cost + self._last <= MOST_OF_TIME * (now - self._began)
+        pause = now - self._looked
+        if not early and not afforded and not (odd and pause >= 0.5):
             return
-        if odd and not early and now - self._looked < 0.5 and spent > MOST_OF_TIME:
+        if not early and not odd and pause < self.every_seconds:
             return
-        self._next_row = max(self.table.rows + 1, int(self.table.rows * 1.3)) if early else self.table.rows + 1
+        self._next_row = self.table.rows * 2 if early else self.table.rows + 1
         self.look()
         self._looked = time.monotonic()
-        self._cost += self._looked - now
+        self._last = self._looked - now
+        self._cost += self._last
 
     def look(self) -> str:
         """Judge what has been logged so far; the level."""

@@ -71,9 +71,11 @@ class Column:
 class Table:
     """All that was read from one file (or folder of one store)."""
 
-    def __init__(self, file: str, reader: str) -> None:
+    def __init__(self, file: str, reader: str, most: int = MAX_POINTS) -> None:
         self.file = file
         self.reader = reader
+        self.most = most
+        self.least = min(most, MAX_POINTS_WIDE)
         self.clear()
 
     def clear(self) -> None:
@@ -129,11 +131,11 @@ class Table:
                     continue
                 column = columns[name] = Column()
             column.add(step, value, line, epoch, time)
-            if len(column.values) >= MAX_POINTS_WIDE and len(column.values) >= self.limit():
+            if len(column.values) >= self.least and len(column.values) >= self.limit():
                 column.compact()
 
     def limit(self) -> int:
-        return MAX_POINTS if len(self.columns) <= 64 else MAX_POINTS_WIDE
+        return self.most if len(self.columns) <= 64 else self.least
 
     def finish(self) -> None:
         for column in self.columns.values():
