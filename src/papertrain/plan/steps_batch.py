@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from papertrain.core.models import DatasetProfile
@@ -43,8 +44,8 @@ def validation_share(task: str, data: DatasetProfile | None, file: str | None = 
             rests_on=("data",),
             why=f"{n} examples are too few to hold any back",
         )
-    held = min(int(n * table["share"]), most)
-    share = round(held / n, 4)
+    held = min(held_back(n, table["share"]), most)
+    share = _share_of(held, n, table["share"])
     return Decision(
         name="validation_share",
         value=share,
@@ -52,6 +53,17 @@ def validation_share(task: str, data: DatasetProfile | None, file: str | None = 
         rests_on=("data",),
         why=f"{held:,} of {n:,} examples: {100 * table['share']:.0f} %, at most {most:,}",
     )
+
+
+def held_back(examples: int, share: float) -> int:
+    """Whole examples of that share, as the script counts them; a share that was divided out loses none to rounding."""
+    return int(examples * share + 1e-9)
+
+
+def _share_of(held: int, examples: int, usual: float) -> float:
+    """The shortest share that holds back so many examples."""
+    digits = (round(held / examples, d) for d in range(2, 15))
+    return next(s for s in (usual, *digits, held / examples) if held_back(examples, s) == held)
 
 
 def train_sequences(task: str, data: DatasetProfile | None, share: float, length: int, packing: bool) -> int | None:
@@ -64,7 +76,7 @@ def train_sequences(task: str, data: DatasetProfile | None, share: float, length
         if data.tokens is None:
             return None
         return max(1, int(data.tokens * (1 - share)) // length)
-    return max(1, data.examples - int(data.examples * share))
+    return max(1, data.examples - held_back(data.examples, share))
 
 
 def epochs(rules: str, task: str, method: str, data: DatasetProfile | None) -> Decision[float]:
@@ -90,7 +102,7 @@ def global_batch_size(task: str, method: str, sequences: int | None, epochs: flo
         value = most
         while value > least and seen / value < batches.get("steps_wanted"):
             value //= 2
-        why = f"{sequences:,} sequences × {epochs:g} epochs leave {seen / value:,.0f} steps"
+        why = f"{sequences:,} sequences × {epochs:g} epochs leave {steps_of(sequences, value, epochs):,} steps"
         if value > least or seen / value >= batches.get("steps_wanted"):
             why += (
                 f", the most of {least}-{most} that leaves {batches.get('steps_wanted'):,}"
@@ -103,7 +115,7 @@ def global_batch_size(task: str, method: str, sequences: int | None, epochs: flo
             floor = table.get("floor", 1)
             while value > floor and seen / value < batches.get("steps_least"):
                 value //= 2
-            why = f"{sequences:,} sequences × {epochs:g} epochs: cut below the usual {least} to keep {seen / value:,.0f} steps"
+            why = f"{sequences:,} sequences × {epochs:g} epochs: cut below the usual {least} to keep {steps_of(sequences, value, epochs):,} steps"
             if value == floor > 1:
                 why += f" ({floor} is the least that is sensible)"
     if value % cards:
@@ -118,6 +130,11 @@ def steps_per_epoch(sequences: int, batch: int) -> int:
     return max(1, -(-sequences // batch))
 
 
+def steps_of(sequences: int, batch: int, epochs: float) -> int:
+    """The steps of a whole run: an epoch that is cut short ends with a whole step, as in transformers."""
+    return max(1, math.ceil(round(steps_per_epoch(sequences, batch) * epochs, 6)))
+
+
 def total_steps(sequences: int | None, batch: int, epochs: float) -> Decision[int | None]:
     source = Source(
         kind="rule", ref="steps an epoch = ceil(sequences / global batch), as transformers counts since 4.46"
@@ -125,8 +142,7 @@ def total_steps(sequences: int | None, batch: int, epochs: float) -> Decision[in
     rests = ("data", "epochs", "global_batch_size", "validation_share")
     if sequences is None:
         return Decision(name="total_steps", value=None, unit="steps", source=source, rests_on=rests, why=NO_DATA)
-    per = steps_per_epoch(sequences, batch)
-    total = max(1, int(round(per * epochs, 6)))
+    per, total = steps_per_epoch(sequences, batch), steps_of(sequences, batch, epochs)
     return Decision(
         name="total_steps",
         value=total,

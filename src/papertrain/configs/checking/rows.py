@@ -14,7 +14,7 @@ ROWS_READ = 20
 
 
 class RowFault(Value, frozen=True, kw_only=True):
-    """One kind of bad row: damaged, unfit, order, empty, duplicate or same (a pair of equal answers), and its first line."""
+    """One kind of bad row: damaged, unfit, left out, order, empty, duplicate or same (a pair of equal answers), and its first line."""
 
     kind: str
     says: str

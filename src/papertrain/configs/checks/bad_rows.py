@@ -51,6 +51,8 @@ def _says(f: RowFault) -> str:
         return say("{n:,} of {rows:,} rows: no JSON that can be read ({says}); the loader stops there", **values)
     if f.kind == "unfit":
         return say("{n:,} of {rows:,} rows: {says}; the loader refuses such a row", **values)
+    if f.kind == "left out":
+        return say("{n:,} of {rows:,} rows: {says}; plan and script leave such a row out", **values)
     if f.kind == "order":
         return say("{n:,} of {rows:,} rows: {says}; such a row is dropped, or a template refuses it", **values)
     if f.kind == "same":

@@ -61,6 +61,11 @@ def defaults(job: Job) -> dict[str, Default]:
         "train_file": Default(job.train),
         "validation_file": Default(job.validation or ""),
         "test_file": Default(job.test or ""),
+        **(
+            {"validation_fraction": Default(job.validation_share, job.why("validation_share"))}
+            if job.validation_share is not None
+            else {}
+        ),
         "output_dir": Default(job.run),
         "group_by_length": Default(not job.packing, "packed sequences are equally long" if job.packing else ""),
         "logging_steps": Default(1 if (job.total_steps or 0) < 1000 else 10, "often enough to see a spike"),

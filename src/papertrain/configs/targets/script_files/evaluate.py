@@ -4,7 +4,7 @@
     python evaluate.py RUN TEST_FILE                    RUN is train.py's --output_dir
 
 Classification: predictions.csv with id, label, prediction and one probability per class. Text: predictions.jsonl with
-prompt, predict and label. Scores of this file go to eval_results.json; `id` is the row of the test file, from 0, or its
+prompt, predict and label. A row without text or label is left out, as in training. Scores of this file go to eval_results.json; `id` is the row of the test file, from 0, or its
 own `id` column.
 """
 
@@ -15,7 +15,7 @@ import time
 from pathlib import Path
 
 import torch
-from train import load_model, read_rows, render, to_messages
+from train import load_model, read_rows, render, to_messages, usable
 from transformers import AutoTokenizer
 
 
@@ -81,7 +81,7 @@ def main(argv=None):
     run = argparse.Namespace(**json.loads((Path(args.run) / "args.json").read_text()))
     out = Path(args.output_dir or args.run)
     out.mkdir(parents=True, exist_ok=True)
-    rows = read_rows(args.test_file)[: args.limit or None]
+    places, rows = zip(*usable(read_rows(args.test_file)[: args.limit or None], run, args.test_file))
     device = "cuda" if torch.cuda.is_available() else "cpu"
     folder = Path(args.run) / "model"
     tokenizer = AutoTokenizer.from_pretrained(folder)
@@ -90,12 +90,12 @@ def main(argv=None):
     began = time.perf_counter()
     if run.task == "classification":
         gold = [str(row[run.label_column]) for row in rows]
-        table = class_probabilities(model, tokenizer, [str(row[run.text_column]) for row in rows], run, args.batch_size)
+        table = class_probabilities(model, tokenizer, [row[run.text_column] for row in rows], run, args.batch_size)
         predicted = [run.labels[max(range(len(p)), key=p.__getitem__)] for p in table]
         with (out / "predictions.csv").open("w", encoding="utf-8", newline="") as file:
             lines = csv.writer(file, lineterminator="\n")
             lines.writerow(["id", "label", "prediction", *(f"prob_{name}" for name in run.labels)])
-            for i, (row, g, p, probabilities) in enumerate(zip(rows, gold, predicted, table)):
+            for i, row, g, p, probabilities in zip(places, rows, gold, predicted, table):
                 lines.writerow([row.get("id", i), g, p, *(f"{x:.6f}" for x in probabilities)])
         scores = class_scores(run.labels, gold, predicted)
     else:

@@ -22,6 +22,7 @@ import contextlib
 import csv
 import gzip
 import inspect
+import itertools
 import json
 import lzma
 import math
@@ -163,7 +164,48 @@ def to_messages(row, args):
             return asked_and_answered(row[q], row[a])
     if args.text_column in row:
         return [{"role": "assistant", "content": row[args.text_column]}]
-    raise SystemExit(f"no question and answer in a row with the columns {', '.join(row)}")
+    raise ValueError(f"no question and answer in a row with the columns {', '.join(row)}")
+
+
+def unfit(row, args):
+    """Why a row is left out of training and scoring, as the plan left it out; empty where it is used."""
+    if args.task == "classification":
+        label, text = row.get(args.label_column), row.get(args.text_column)
+        if label is None or isinstance(label, (list, dict)) or not str(label).strip():
+            return f"{args.label_column} is missing"
+        return "" if isinstance(text, str) and text.strip() else f"{args.text_column} is missing"
+    try:
+        messages = to_messages(row, args)
+    except (ValueError, TypeError, AttributeError, KeyError) as error:
+        return str(error) or "no messages"
+    if not all(isinstance(m.get("content"), str) and isinstance(m.get("role"), str) for m in messages):
+        return "a message without text or role"
+    said = [m for m in messages if m["role"] != "system"]
+    if not said or said[-1]["role"] != "assistant":
+        return "it ends without an answer"
+    if len(said) > 1 and not all(m["content"] for m in said if m["role"] == "user"):
+        return "the prompt is empty"
+    if any(a["role"] == b["role"] for a, b in itertools.pairwise(said)):
+        return "roles out of order"
+    return "" if any(m["content"].strip() for m in said if m["role"] == "assistant") else "the answer is empty"
+
+
+def usable(rows, args, name):
+    """The rows that can be learned or scored, with their places; what is left out is told once."""
+    reasons = [unfit(row, args) for row in rows]
+    kept = [(i, row) for i, (row, why) in enumerate(zip(rows, reasons)) if not why]
+    if len(kept) < len(rows):
+        why = next(filter(None, reasons))
+        print(f"{name}: {len(rows) - len(kept)} of {len(rows)} rows left out ({why})", file=sys.stderr)
+    if not kept:
+        raise SystemExit(f"{name}: nothing to learn in {len(rows)} rows" + (f": {why}" if rows else ""))
+    return kept
+
+
+def split(rows, fraction):
+    """(rows to train on, rows held out). Drawn with a fixed seed of its own: runs with other seeds are validated on the same rows."""
+    chosen = set(random.Random(0).sample(range(len(rows)), int(len(rows) * fraction + 1e-9)))
+    return [row for i, row in enumerate(rows) if i not in chosen], [rows[i] for i in sorted(chosen)]
 
 
 def render(tokenizer, messages, ask=False):
@@ -198,10 +240,7 @@ def chat_example(tokenizer, messages, length):
 def make_examples(rows, tokenizer, args, labels):
     """Rows → token ids and labels. An example without anything to learn is left out and counted."""
     if args.task == "classification":
-        texts = [str(row[args.text_column]) for row in rows]
-        for column in (args.text_column, args.label_column):
-            if any(column not in row for row in rows):
-                raise SystemExit(f"no column {column!r} in every row: --text_column and --label_column name them")
+        texts = [row[args.text_column] for row in rows]
         given = [str(row[args.label_column]) for row in rows]
         if not args.num_labels and set(given) - set(labels):
             raise SystemExit(f"labels that the training file does not have: {sorted(set(given) - set(labels))[:5]}")
@@ -499,13 +538,20 @@ def memory(accelerator):
     mine = {"host_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit}
     if accelerator.device.type == "cuda":
         free, total = torch.cuda.mem_get_info()
-        mine |= {"allocated_bytes": torch.cuda.max_memory_allocated(), "reserved_bytes": torch.cuda.max_memory_reserved(), "device_bytes": total - free}
+        mine |= {
+            "allocated_bytes": torch.cuda.max_memory_allocated(),
+            "reserved_bytes": torch.cuda.max_memory_reserved(),
+            "device_bytes": total - free,
+        }
     if accelerator.num_processes == 1:
         return mine
     rows = accelerator.gather(torch.tensor([list(mine.values())], device=accelerator.device)).tolist()
     ranks = [dict(zip(mine, row)) for row in rows]
     here = ranks[: int(os.environ.get("LOCAL_WORLD_SIZE", 1))]
-    return {key: max(r[key] for r in ranks) for key in mine} | {"host_bytes": sum(r["host_bytes"] for r in here), "ranks": ranks}
+    return {key: max(r[key] for r in ranks) for key in mine} | {
+        "host_bytes": sum(r["host_bytes"] for r in here),
+        "ranks": ranks,
+    }
 
 
 def optimizer_step(model, optimizer, batches, count, args, accelerator, keeps_logits):
@@ -620,17 +666,14 @@ def main(argv=None):
     tokenizer = AutoTokenizer.from_pretrained(args.model, local_files_only=offline)
     tokenizer.padding_side = "right"
     tokenizer.pad_token = tokenizer.pad_token or tokenizer.eos_token
-    rows = read_rows(args.train_file)
+    rows = [row for _, row in usable(read_rows(args.train_file), args, args.train_file)]
     labels = []
     if args.task == "classification":
         labels = [str(i) for i in range(args.num_labels)] or sorted({str(r.get(args.label_column)) for r in rows})
     if args.validation_file:
-        held_out = read_rows(args.validation_file)
+        held_out = [row for _, row in usable(read_rows(args.validation_file), args, args.validation_file)]
     else:
-        # Drawn with a fixed seed of its own: runs with other seeds are validated on the same rows.
-        chosen = set(random.Random(0).sample(range(len(rows)), int(len(rows) * args.validation_fraction)))
-        held_out = [row for i, row in enumerate(rows) if i in chosen]
-        rows = [row for i, row in enumerate(rows) if i not in chosen]
+        rows, held_out = split(rows, args.validation_fraction)
     train_set = make_examples(rows, tokenizer, args, labels)
     validation_set = make_examples(held_out, tokenizer, args, labels)
     if args.packing:
