@@ -68,7 +68,7 @@ def non_finite(case: Case) -> NonFinite | None:
         grad_bad = norm is not None and (not math.isfinite(norm) or (hidden and frozen(train, i)))
         if not (loss_bad or grad_bad or hidden):
             continue
-        if grad_bad and not (loss_bad or hidden) and not _stays(train, i, "grad_norm"):
+        if grad_bad and not (loss_bad or hidden) and (not _stays(train, i, "grad_norm") or _heals(train, i)):
             continue
         if loss_bad and not _stays(train, i, "loss") and len(train) > i + 3:
             continue
@@ -91,6 +91,12 @@ def _stays(train: Sequence[Row], i: int, name: str) -> bool:
     return len(after) == 0 or bad >= max(1, 0.7 * len(after))
 
 
+def _heals(train: Sequence[Row], i: int) -> bool:
+    """Skipped steps while fp16 searched its scale: from here on three norms of four are whole."""
+    norms = [math.isfinite(v) for r in train[i:] if (v := r.get("grad_norm")) is not None]
+    return norms.count(False) <= len(norms) / 4
+
+
 def hidden_zeros(case: Case, train: Sequence[Row]) -> set[int]:
     """Rows whose loss 0.0 stands for a NaN: beside a norm that is broken or frozen to the last digit, or zeros to the end
     after clearly positive losses."""
@@ -98,7 +104,11 @@ def hidden_zeros(case: Case, train: Sequence[Row]) -> set[int]:
     if not zero:
         return set()
     out = {
-        i for i in zero if (n := train[i].get("grad_norm")) is not None and (not math.isfinite(n) or frozen(train, i))
+        i
+        for i in zero
+        if (n := train[i].get("grad_norm")) is not None
+        # In GRPO and its kin a loss of 0 beside a clipped norm is an ordinary step.
+        and (not math.isfinite(n) or (not case.rl and frozen(train, i)))
     }
     if case.rl and not out:
         return set()
@@ -123,6 +133,10 @@ def other(train: Sequence[Row], i: int, way: int) -> Row | None:
     while 0 <= j < len(train) and train[j].values == train[i].values:
         j += way
     return train[j] if 0 <= j < len(train) else None
+
+
+NOISES = 7.0
+"""How many deviations of its median a level must have risen: among hundreds of windows some lie four above the lowest."""
 
 
 def smooth(values: Sequence[float], width: int = 5) -> list[float]:
@@ -170,15 +184,19 @@ def _rise(case: Case) -> Rise | None:
         return None
     height, a, b = worst
     gain = max(level[0] - level[a], 0.0)
-    if height < max(6 * noise / math.sqrt(width), 0.25 * abs(level[a]), 0.5 * gain if gain > 0.5 else 0.2, 0.15):
+    # The losses of small batches scatter more the more has been learnt, and the last window is a short one.
+    noise = max(noise, _noise(values[max(0, a - 30) : a + 1]))
+    seen = len(values[max(0, b - width // 2) : b + width // 2 + 1])
+    if height < max(NOISES * noise / math.sqrt(seen), 0.25 * abs(level[a]), 0.5 * gain if gain > 0.5 else 0.2, 0.15):
         return None
     leave = next((i for i in range(a, b + 1) if values[i] > level[a] + max(4 * noise, 0.15 * height)), b)
     b = next(i for i in range(a, b + 1) if level[i] >= level[a] + 0.9 * height)
     end = statistics.median(values[-min(5, len(values)) :])
-    recovered = (
-        end < min(level[a] + 0.35 * height, 1.25 * level[a] + 0.1)
-        and values[-1] < level[a] + 0.6 * height
-        and b < len(values) - 2
+    last = values[-min(5, len(values)) :]
+    within = end - level[a] < NOISES * noise / math.sqrt(len(last))
+    recovered = b < len(values) - 2 and (
+        (within and end < level[a] + 0.6 * height)
+        or (end < min(level[a] + 0.35 * height, 1.25 * level[a] + 0.1) and values[-1] < level[a] + 0.6 * height)
     )
     return Rise(at=rows[leave], best=level[a], peak=level[b], end=end, start=level[0], sudden=b - leave <= 3 + width // 2,
                 recovered=recovered, norm_rose=_norm_ratio(case, rows[a], rows[b]))  # fmt: skip

@@ -33,12 +33,17 @@ def look_at(paths: Sequence[Path], config: Sequence[Path], plan: Path | None, en
     from papertrain.core.environment import read_environment
     from papertrain.diagnose.decide import decide
     from papertrain.diagnose.look import look
-    from papertrain.diagnose.sources import expand
+    from papertrain.diagnose.sources import expand, logs_in
+    from papertrain.verbs._ranks import by_ranks, gathered, recorded
 
     work, run = workspace_of(paths)
     method = run.partition(".")[0] or (method_of(work) if work else "")
     targets = [work.run_path(run)] if work and run and _is_root(paths, work) else list(paths)
-    signals, texts = curves(targets)
+    dumps = recorded(targets)
+    ranks = gathered(targets, dumps)
+    signals, texts = curves([t for t in targets if t not in dumps])
+    if ranks:
+        texts = [t for t in texts if str(t) == "-" or not Path(t).is_dir() or logs_in(Path(t))]
     sources = expand(texts) if texts else []
     environment = read_environment(env, near=Path.cwd()) if env else None
     value, plan_config = read_plan_of(work, method, plan)
@@ -60,6 +65,17 @@ def look_at(paths: Sequence[Path], config: Sequence[Path], plan: Path | None, en
     case.data = data_of(work, run, case)
     case.derived = lambda knob: derived(work, method, knob) if work else None
     answer = decide(case)
+    if ranks and (suspect := by_ranks(ranks)) is not None:
+        # What a recorder counted outweighs what a log leads to suspect.
+        from msgspec.structs import replace
+
+        rest = tuple(
+            m for m in answer.matches if m.rule.name != suspect.rule.name and m.confidence < suspect.confidence
+        )
+        first = tuple(
+            m for m in answer.matches if m.confidence >= suspect.confidence and m.rule.name != suspect.rule.name
+        )
+        answer = replace(answer, matches=(*first, suspect, *rest)[:5], benign=(), healthy="", unjudged="", stops="")
     if not answer.matches and not answer.failed:
         # Where the log names no failure, the monitor's word on its curves is the answer.
         from msgspec.structs import replace

@@ -252,12 +252,13 @@ def _from_outside(
     if job is not None and job.state in INFRASTRUCTURE:
         name = "job-time-limit" if job.state in ("TIMEOUT", "DEADLINE") else "hardware-node-failure" if job.state in ("NODE_FAIL", "BOOT_FAIL") else "preempted"  # fmt: skip
         return name, say("Slurm says {state} of the job on {nodes}", state=job.state, nodes=", ".join(job.nodes) or "-")
-    vague = found is None or found["class"] in ("host-ram-oom-killer", "torchrun-wrapper-hides-oom")
+    # A curve, however bad, sends no signal: only the log's own word on a crash names another reason.
+    vague = found is None or found["branch"] != "crash" or found["class"] in ("host-ram-oom-killer", "torchrun-wrapper-hides-oom")  # fmt: skip
     if now.exit_code in (137, 143, 129) and vague:
         after = kernel_kills()
         if kills is not None and after is not None and after > kills:
             return "host-ram-oom-killer", say("the kernel has killed {n} processes for want of memory meanwhile", n=after - kills)  # fmt: skip
-        if found is None or kills is not None:
+        if found is None or found["branch"] != "crash" or kills is not None:
             name = signal.Signals(now.exit_code - 128).name
             return "killed-from-outside", say("{signal} from outside; the kernel's counter of memory kills has not moved", signal=name)  # fmt: skip
     return None

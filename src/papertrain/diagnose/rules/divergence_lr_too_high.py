@@ -15,9 +15,12 @@ def too_steep(case: Case) -> Match | None:
     bound = 1e-4 if method == "full" else 1e-3
     rates = [v for v in case.values("learning_rate") if math.isfinite(v)]
     values = [v for _, v in case.curve]
+    steep = [v for r, v in case.curve if (r.get("learning_rate") or 0.0) > 10 * bound]
     if case.rl or not rates or max(rates) <= 10 * bound or len(values) < 5:
         return None
-    if statistics.median(values[-3:]) < 0.9 * values[0]:
+    # A loss that is on its way down is no divergence, and a few rows at that rate show nothing yet.
+    grew = steep and max(steep) > 1.5 * values[0]
+    if statistics.median(values[-3:]) < 0.97 * values[0] or (len(steep) < 10 and not grew):
         return None
     row = max((r for r, _ in case.curve), key=lambda r: r.get("learning_rate") or 0.0)
     says = f"The learning rate is {max(rates):.2g}, more than ten times the {bound:.0e} of this method's recipes, and the loss does not fall ({values[0]:.3g} to {values[-1]:.3g})."
