@@ -8,12 +8,14 @@ from __future__ import annotations
 import json
 import os
 import random
+import re
 import signal
 import sys
 import tempfile
 import time
 import traceback
 import zipfile
+import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from io import BytesIO
@@ -76,6 +78,11 @@ STATE = json.dumps(
 SECRET = "export WANDB_API_KEY=0123456789abcdef0123456789abcdef01234567 hub_token: 'hf_abcdefghijklmnopqrstuvwxyz0123' url https://u:pw@h/x?sig=abc eyJhbGciOi.JIUzI1NiJ9.abc -----BEGIN RSA PRIVATE KEY-----\nabc /home/ann/x a@b.org 10.0.0.1 num_tokens=5\n"
 PATCH = "--- a/x.yaml\n+++ b/x.yaml\n@@ -1,2 +1,2 @@\n-a: 1\n+a: 2\n b: 3\n"
 PROJECT = "# ours\ntitle: A study\nvenue: ACL\nseeds: [1, 2]\nauthors:\n  - name: Ada\n"
+RECORD = json.dumps({"exit_code": 1, "command": "python x.py", "words": ["python"], "seed": 1, "seconds": 1.5, "pid": 1, "started_at": "2026-01-02T03:04:05+00:00", "environment": {"USER": "ann"}, "versions": {"torch": "2.4"}, "target": "script", "plan_digest": "0", "last": {"total_steps": 5}, "git_remote": "git@h:a/b.git"})  # fmt: skip
+DEBUG = json.dumps({"diagnoses": [{"id": "D1", "fixes": [{"id": "D1.F1", "patch": "x", "edits": []}]}]})
+PEOPLE = "authors: [{first: Ada, last: Byron, email: a@b.org}, 'C D <c@d.org>']\naffiliations: [X Y]\nacknowledgements: Funded by The Z Fund W-1\n"
+CHECKED = "model_name_or_path: m\nstage: sft\ndo_train: true\nfinetuning_type: lora\ntemplate: qwen\ndataset: identity\noutput_dir: o\nper_device_train_batch_size: 1\nfp16: true\ndeepspeed: ds.json\nevaluation_strategy: steps\n"
+NAN = "{'loss': 1.677, 'grad_norm': 8.53, 'learning_rate': 1e-07, 'epoch': 0.01}\n{'loss': 0.0, 'grad_norm': nan, 'learning_rate': 2e-07, 'epoch': 0.02}\n{'loss': 0.0, 'grad_norm': nan, 'learning_rate': 3e-07, 'epoch': 0.03}\n"
 WORDS = ["{", "}", "[", "]", '"', "'", ",", ":", "\n", "\r", "\t", "\x00", "\x1b[31m", "\u202e", "\ud7ff", "nan", "1e999", "-1", "9" * 40, "null", "true", "<<", "&a", "*a", "!!python/name:os.system", "---", "|", ">", "#", "$(x)", "`x`", "\\", "{{", "%s",
          "../..", "=", " ", "  ", "é", "😀", "\ufeff", "key", "token=", "://", "@", "0x", "inf"]  # fmt: skip
 
@@ -90,6 +97,7 @@ def _alarm(signum: int, frame: FrameType | None) -> None:
 
 def readers(folder: Path) -> dict[str, tuple[list[bytes], Callable[[bytes], object]]]:
     """Each reader by name: samples to start from, and what reads one input."""
+    from papertrain import verbs
     from papertrain.configs.checking.read import read_source
     from papertrain.core import yaml
     from papertrain.core.evidence import read_evidence, stale
@@ -99,6 +107,9 @@ def readers(folder: Path) -> dict[str, tuple[list[bytes], Callable[[bytes], obje
     from papertrain.core.workspace import Workspace
     from papertrain.data.reading import open_rows
     from papertrain.evidence.bundle import Archive
+    from papertrain.evidence.checklist import done_when, next_step
+    from papertrain.evidence.cleaning import cleaned
+    from papertrain.evidence.people import _project, patterns_of, who
     from papertrain.evidence.verify import verify
     from papertrain.facts.models import model_at
     from papertrain.monitor.run import examine, examine_text
@@ -126,6 +137,19 @@ def readers(folder: Path) -> dict[str, tuple[list[bytes], Callable[[bytes], obje
     def edited(data: bytes) -> object:
         doc = yaml.load(text(data), "x.yaml")
         return yaml.edit(text(data), [(("learning_rate",), 2e-4)], "x.yaml") if isinstance(doc.value, dict) else None
+
+    def named(file: Path) -> object:
+        # Without asking git, which is no reader of ours and takes most of the time.
+        return [p.sub("", file.read_text("utf-8", "replace")) for p in patterns_of(who([*_project(file.parent)]))]
+
+    def recorded(file: Path) -> object:
+        space = Workspace(folder / "recorded")
+        return next_step(space), done_when(space)
+
+    (folder / "recorded").mkdir(exist_ok=True)
+    (folder / "recorded/study.toml").write_text(
+        '[study]\nseeds = [1, 2]\n[methods.a]\nkind = "command"\ncommand = "x"\n[datasets.d]\n'
+    )
 
     def plan(data: bytes) -> object:
         try:
@@ -164,6 +188,13 @@ def readers(folder: Path) -> dict[str, tuple[list[bytes], Callable[[bytes], obje
         "evidence": ([EVIDENCE.encode() * 3], placed("evidence/evidence.jsonl", evidence)),
         "project": ([PROJECT.encode()], placed("project/paper-project.yaml", lambda f: read_project(f.parent))),
         "zip": ([_zip()], placed("zips/b.zip", lambda f: verify(Archive(f), lambda n, d: {}))),
+        "record": ([RECORD.encode()], placed("recorded/runs/a.d.1/record.json", recorded)),
+        "debug-log": ([DEBUG.encode()], placed("recorded/runs/a.d.2/debug/1.json", recorded)),
+        "people": ([PROJECT.encode(), PEOPLE.encode()], placed("people/paper-project.yaml", named)),
+        "picture": ([_png(), _jpeg(), b"%PDF-1.4\nstream\n" + zlib.compress(b"x" * 99) + b"\nendstream\n"], lambda d: (cleaned("x.png", d, ()), cleaned("x.log.gz", d, ()), cleaned("x", d, ()))),
+        "check": ([YAML.encode(), CHECKED.encode()], placed("checked/sft.yaml", lambda f: verbs.load("check")([f]))),
+        "check-script": ([SHELL.encode()], placed("checked/run.sh", lambda f: verbs.load("check")([f]))),
+        "diagnose": ([LOG.encode(), NAN.encode()], placed("diagnosed/train.log", lambda f: verbs.load("diagnose")([f]))),
         "redactor": ([SECRET.encode()], lambda d: (redact(text(d)), redact_json(json.dumps({"hub_token": text(d), text(d)[:60]: 1}).encode()))),
     }  # fmt: skip
 
@@ -192,6 +223,17 @@ def _events() -> bytes:
     )
 
 
+def _png() -> bytes:
+    def chunk(kind: bytes, data: bytes) -> bytes:
+        return len(data).to_bytes(4, "big") + kind + data + zlib.crc32(kind + data).to_bytes(4, "big")
+
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", b"\0" * 13) + chunk(b"tEXt", b"a\0b") + chunk(b"IDAT", b"x") + chunk(b"IEND", b"")  # fmt: skip
+
+
+def _jpeg() -> bytes:
+    return b"\xff\xd8" + b"\xff\xe0\x00\x04ab" + b"\xff\xe1\x00\x08Exif!!" + b"\xff\xda\x00\x02rest"
+
+
 def _zip() -> bytes:
     out = BytesIO()
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as z:
@@ -206,7 +248,7 @@ def mutated(data: bytes, rng: random.Random) -> bytes:
     for _ in range(rng.choice([1, 1, 2, 3, 6])):
         at = rng.randrange(len(b) + 1)
         to = min(len(b), at + rng.choice([1, 2, 8, 40, 200]))
-        what = rng.randrange(8)
+        what = rng.randrange(11)
         if what == 0:
             del b[at:to]
         elif what == 1:
@@ -222,9 +264,62 @@ def mutated(data: bytes, rng: random.Random) -> bytes:
         elif what == 6:
             other = rng.randrange(len(b) + 1)
             b[at:at] = b[other : other + 60]
+        elif what in (8, 9):
+            b = bytearray(reworded(bytes(b), rng) if what == 8 else retyped(bytes(b), rng))
         else:
             b[at:at] = bytes(rng.randrange(256) for _ in range(rng.choice([1, 4, 60])))
     return bytes(b)
+
+
+TOKEN = re.compile(rb"[\w.+-]+")
+ODD: list[object] = [None, True, False, 0, -1, 1, 2**63, 10**400, -0.0, 1e308, 5e-324, float("nan"), float("inf"), "", " ", "x" * 3000, "1e5", "nan", "../..", "\x00", "\ud7ff", [], {}, [[]], [None], {"": None}, [{}], {"a": {"a": []}}, "2026-01-02", "E1"]  # fmt: skip
+
+
+def reworded(data: bytes, rng: random.Random) -> bytes:
+    """One word of it is another: what stands around it stays well formed."""
+    words = list(TOKEN.finditer(data))
+    if not words:
+        return data
+    m, odd = rng.choice(words), rng.choice(ODD)
+    new = rng.choice(words)[0] if rng.random() < 0.3 else (odd if isinstance(odd, str) else json.dumps(odd)).encode()
+    return data[: m.start()] + new + data[m.end() :]
+
+
+def retyped(data: bytes, rng: random.Random) -> bytes:
+    """One value of a JSON document, or of one line of JSON, is of another kind, or gone, or doubled; everything else stands."""
+    lines = data.split(b"\n") if data.count(b"\n{") else [data]
+    at = rng.randrange(len(lines))
+    try:
+        document = json.loads(lines[at])
+    except (ValueError, RecursionError):
+        return data
+    places: list[tuple[object, object]] = []
+
+    def walk(node: object, depth: int = 0) -> None:
+        if depth < 40 and len(places) < 5000:
+            for key, value in node.items() if isinstance(node, dict) else enumerate(node) if isinstance(node, list) else ():  # fmt: skip
+                places.append((node, key))
+                walk(value, depth + 1)
+
+    walk(document)
+    if not places:
+        return data
+    holder, key = rng.choice(places)
+    act = rng.randrange(4)
+    if act == 0:
+        del holder[key]  # type: ignore[attr-defined]
+    elif act == 1 and isinstance(holder, dict):
+        holder[rng.choice(["", "x", str(key) * 2])] = holder.pop(key)
+    elif act == 2:
+        other, name = rng.choice(places)
+        try:
+            holder[key] = json.loads(json.dumps(other[name]))  # type: ignore[index]
+        except (KeyError, IndexError):
+            return data
+    else:
+        holder[key] = rng.choice(ODD)  # type: ignore[index]
+    lines[at] = json.dumps(document).encode()
+    return b"\n".join(lines)
 
 
 def fuzz(
@@ -248,6 +343,8 @@ def fuzz(
             pass
         except Slow:
             wrong.append((data, f"more than {LIMIT} s"))
+        except RecursionError as error:
+            wrong.append((data, f"RecursionError: {str(error)[:60]}"))
         except Exception as error:
             where = traceback.extract_tb(error.__traceback__)[-1]
             wrong.append(

@@ -123,8 +123,8 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
 
 
 def at_point(number: int, act: Callable[[int], None], *, writing: bool = False) -> Callable[[], None]:
-    """Plant `act` at the number-th moment at which the disk changes: before every sync, and around every rename, removal and
-    new folder; with `writing`, only where room is needed."""
+    """Plant `act` at the number-th moment at which the disk has changed: before every sync, and after every rename, removal
+    and new folder; with `writing`, only where room is needed."""
 
     def plant() -> None:
         seen = 0
@@ -142,10 +142,8 @@ def at_point(number: int, act: Callable[[int], None], *, writing: bool = False) 
             point()
             sync(fd)
 
-        def around(real: Callable[..., object]) -> Callable[..., object]:
+        def after(real: Callable[..., object]) -> Callable[..., object]:
             def one(*args: object, **options: object) -> object:
-                if not writing:
-                    point()
                 done = real(*args, **options)
                 point()
                 return done
@@ -153,9 +151,9 @@ def at_point(number: int, act: Callable[[int], None], *, writing: bool = False) 
             return one
 
         os.fsync = fsync
-        os.replace = around(os.replace)  # type: ignore[assignment]
+        os.replace = after(os.replace)  # type: ignore[assignment]
         if not writing:
-            os.rename, os.unlink, os.mkdir = around(os.rename), around(os.unlink), around(os.mkdir)  # type: ignore[assignment]
+            os.rename, os.unlink, os.mkdir = after(os.rename), after(os.unlink), after(os.mkdir)  # type: ignore[assignment]
 
     return plant
 

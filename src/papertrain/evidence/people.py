@@ -52,8 +52,14 @@ class People(Value, frozen=True, kw_only=True):
 
 def people(root: Path) -> People:
     """Everybody that git, the paper's file, the repository, the records, the logs and this machine name."""
-    names, words, owners = set[str](), {_user(), socket.gethostname()}, set[str]()
-    for kind, said in [*_git(root), *_project(root), *_repository(root), *_runs(root)]:
+    here = [("word", _user()), ("word", socket.gethostname())]
+    return who([*here, *_git(root), *_project(root), *_repository(root), *_runs(root)])
+
+
+def who(told: Iterable[tuple[str, str]]) -> People:
+    """What was told (`name`, `owner` or `word`, and the text), taken apart."""
+    names, words, owners = set[str](), set[str](), set[str]()
+    for kind, said in told:
         (names if kind == "name" else owners if kind == "owner" else words).update(_split(said))
     mails = {w for w in names | words if "@" in w}
     names -= mails
