@@ -58,9 +58,13 @@ class Collection(msgspec.Struct, frozen=True, kw_only=True):
 def read_file(path: Path, given: dict[str, str]) -> Reading:
     """The content of one file by the first reader that knows it. Raises PapertrainError where none does."""
     source = Source(path, given)
+    if not path.stat().st_size:
+        raise PapertrainError("the file is empty (0 bytes): was the run cut short?", code="empty-file", file=path)
     for reader in known_readers():
         if reader.sniff(source):
             return reader.read(source)
+    if source.suffix in (".csv", ".tsv") and len(source.grid) == 1:
+        raise PapertrainError("a header and no rows: was the run cut short?", code="empty-file", file=path)
     why, line = source.json_error if source.text.lstrip()[:1] in ("{", "[") and source.lines is None else ("", 0)
     if source.json is None and why:
         raise PapertrainError(f"damaged JSON: {why}", code="bad-json", file=path, line=line)
@@ -217,7 +221,9 @@ def collect(
                 if root is None:
                     raise
                 level: Literal["note", "warning"] = "note" if error.code == "unknown-format" else "warning"
-                issues.append(Issue(says=f"not read: {error.says}", file=str(f), code=error.code, level=level))
+                issues.append(
+                    Issue(says=f"not read: {error.says} ({relative[f]})", file=str(f), code=error.code, level=level)
+                )
                 continue
             if reading.format.startswith("VLMEvalKit") and vlmeval.superseded(f, files):
                 continue
@@ -238,8 +244,9 @@ def collect(
                 Placed(file=str(f), format=reading.format, method=_few(systems), dataset=_few(datasets), seed=g.seed)
             )
         if root is not None and len(placed) == before:
+            bad = next((f"; {i.says}" for i in issues if i.level == "warning"), "")
             raise PapertrainError(
-                "no result files in it",
+                f"no result files in it{bad}",
                 code="no-results",
                 file=root,
                 ask=["files that are understood: " + "; ".join(r.title for r in known_readers())],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Sequence
 
 from papertrain.core.errors import PapertrainError, nearest
@@ -56,7 +57,23 @@ def measure(
 ) -> list[Measured]:
     """Scores of one system on one test set: the main ones, the wanted ones, or everything. Raises PapertrainError for a
     metric that these columns cannot give."""
-    kind = kind or task(items)
+    with warnings.catch_warnings():
+        # what scikit-learn warns of (one class, no such class) is said by our own checks, with the system's name
+        warnings.simplefilter("ignore", UserWarning)
+        return _measured(
+            items, wanted, classes=classes, positive=positive, everything=everything, kind=kind or task(items)
+        )
+
+
+def _measured(
+    items: Items,
+    wanted: Sequence[str] | None,
+    *,
+    classes: Iterable[str] | None,
+    positive: str,
+    everything: bool,
+    kind: str,
+) -> list[Measured]:
     found: dict[str, Measured] = dict(other.given(items.scored, items.directions))
     if "nll" in items.scored:
         found |= other.perplexity(items.scored["nll"], items.scored["tokens"])

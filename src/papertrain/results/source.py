@@ -7,6 +7,7 @@ import hashlib
 import io
 import json
 import math
+import re
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -146,11 +147,12 @@ class Source:
             return []
         csv.field_size_limit(MAX_CELL)
         try:
-            return [
+            rows = [
                 r
                 for r in csv.reader(io.StringIO(self.text.lstrip("\ufeff")), delimiter=mark)
                 if any(c.strip() for c in r)
             ]
+            return _decimal_points(rows) if mark == ";" else rows
         except csv.Error as error:
             raise PapertrainError(f"this is no readable table: {error}", code="bad-table", file=self.path) from None
 
@@ -223,12 +225,35 @@ class Source:
         return [{k: v[i] for k, v in columns.items()} for i in range(n)]
 
 
+DECIMAL_COMMA = re.compile(r"^\s*[+-]?\d+,\d+(?:[eE][+-]?\d+)?\s*%?\s*$")
+DECIMAL_POINT = re.compile(r"^\s*[+-]?\d*\.\d+(?:[eE][+-]?\d+)?\s*%?\s*$")
+
+
+def _decimal_points(rows: list[list[str]]) -> list[list[str]]:
+    """Spreadsheets of many countries part cells by semicolons and write 0,91: where no cell has a decimal point, it is one."""
+    cells = [c for row in rows[1:] for c in row]
+    if any(map(DECIMAL_POINT.match, cells)) or not any(map(DECIMAL_COMMA.match, cells)):
+        return rows
+    return [rows[0], *([c.replace(",", ".") if DECIMAL_COMMA.match(c) else c for c in row] for row in rows[1:])]
+
+
 def as_dict(x: Any) -> dict[str, Any]:
     return x if isinstance(x, dict) else {}
 
 
 def as_list(x: Any) -> list[Any]:
     return x if isinstance(x, list) else []
+
+
+def no_number(x: Any) -> str:
+    """Why a place that holds a score holds none: NaN, an infinity, null; nothing where it holds something else."""
+    if x is None:
+        return "the file says null"
+    if isinstance(x, float) and not math.isfinite(x):
+        return f"the file says {'NaN' if math.isnan(x) else 'Infinity' if x > 0 else '-Infinity'}"
+    if isinstance(x, int) and not isinstance(x, bool) and number(x) is None:
+        return "the file says a number beyond all bounds"
+    return ""
 
 
 def number(x: Any) -> float | None:

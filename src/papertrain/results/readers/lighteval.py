@@ -7,7 +7,7 @@ import re
 
 from papertrain.results.names import is_metric, scale
 from papertrain.results.records import Issue, Items, Reader, Reading, Score
-from papertrain.results.source import Source, as_dict, number
+from papertrain.results.source import Source, as_dict, no_number, number
 
 SUITES = ("lighteval", "leaderboard", "community", "helm", "original", "bigbench", "custom", "extended", "multilingual")
 
@@ -90,14 +90,14 @@ def read(source: Source) -> Reading:
         config = next((v for k, v in tasks.items() if k and k in task and isinstance(v, dict)), {})
         for metric, x in entry.items():
             value = number(x)
-            if value is None or not is_metric(metric):
+            if (value is None and not (no_number(x) and x is not None)) or not is_metric(metric):
                 continue
             direction = next((m.get("higher_is_better") for m in config.get("metric", []) or config.get("metrics", []) if isinstance(m, dict) and m.get("metric_name") == metric), None)  # fmt: skip
             se = number(entry.get(f"{metric}_stderr"))
             n = number(config.get("effective_num_docs"))
             scores.append(Score(
                 metric=metric, value=value, dataset=name, system=str(general.get("model_name") or ""), stderr=se if "_average" not in name else None,
-                n=int(n) if n and n > 0 else None, scale=scale(metric, [value]), higher_is_better=direction if isinstance(direction, bool) else None,
+                n=int(n) if n and n > 0 else None, scale=scale(metric, [value] if value is not None else []), reason=no_number(x), higher_is_better=direction if isinstance(direction, bool) else None,
                 file=str(source.path), sha256=source.sha256, pointer=f"results.{task}.{metric}",
                 settings={"shots": shots} if shots else {}, group="_average" in name,
             ))  # fmt: skip

@@ -9,7 +9,7 @@ from typing import Any
 
 from papertrain.results.names import is_metric, scale
 from papertrain.results.records import Issue, Reader, Reading, Score
-from papertrain.results.source import Source, as_dict, number
+from papertrain.results.source import Source, as_dict, no_number, number
 from papertrain.results.stats.proportion import group_score, n_from_stderr, stderr
 
 
@@ -83,7 +83,7 @@ def read(source: Source) -> Reading:
             base = name.partition(",")[0]
             value = number(x)
             if (
-                value is None
+                (value is None and not (no_number(x) and x is not None))
                 or isinstance(x, str)
                 or base.endswith("_stderr")
                 or not is_metric(base)
@@ -95,7 +95,8 @@ def read(source: Source) -> Reading:
             direction = as_dict(directions.get(task)).get(base)
             score = Score(
                 metric=name.removesuffix(",none"), value=value, dataset=task, system=str(system or ""), stderr=se, n=n,
-                scale=scale(base, [value], "fraction" if 0 <= value <= 1 and scale(base, [value]) == "fraction" else "unknown"),
+                scale=scale(base, [value], "fraction" if 0 <= value <= 1 and scale(base, [value]) == "fraction" else "unknown") if value is not None else "unknown",
+                reason=no_number(x),
                 higher_is_better=direction if isinstance(direction, bool) else None, file=str(source.path), sha256=source.sha256,
                 pointer=f"results.{task}.{name}", settings={**settings, "filter": name.partition(",")[2] or "none"}, group=task in groups,
             )  # fmt: skip

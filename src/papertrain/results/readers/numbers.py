@@ -6,7 +6,7 @@ from typing import Any
 
 from papertrain.results.names import higher_is_better, is_metric, scale
 from papertrain.results.records import Reader, Reading, Score
-from papertrain.results.source import Source, number
+from papertrain.results.source import Source, no_number, number
 
 
 def _document(source: Source) -> dict[str, Any]:
@@ -27,7 +27,10 @@ def sniff(source: Source) -> bool:
     if _tasks(doc) or _ours(doc):
         return True
     return any(
-        number(v) is not None and not isinstance(v, str) and higher_is_better(k) is not None and is_metric(k)
+        (number(v) is not None or (bool(no_number(v)) and len(doc) > 1))
+        and not isinstance(v, str)
+        and higher_is_better(k) is not None
+        and is_metric(k)
         for k, v in doc.items()
     )
 
@@ -64,13 +67,13 @@ def read(source: Source) -> Reading:
         for name, x in doc.items():
             value = number(x)
             if (
-                value is not None
+                (value is not None or no_number(x))
                 and not isinstance(x, str)
                 and is_metric(name)
                 and (higher_is_better(name) is not None)
             ):
                 scores.append(Score(metric=name, value=value, dataset=str(doc.get("dataset") or ""), system=str(doc.get("model") or doc.get("method") or ""),
-                                    seed=str(doc.get("seed", "")), scale=scale(name, [value]), pointer=name, file=where, sha256=digest))  # fmt: skip
+                                    seed=str(doc.get("seed", "")), scale=scale(name, [value] if value is not None else []), reason=no_number(x), pointer=name, file=where, sha256=digest))  # fmt: skip
     return Reading(scores=scores, format="numbers")
 
 

@@ -4,6 +4,7 @@ generated and reference texts. Any column names, mapped with `--columns`."""
 from __future__ import annotations
 
 import math
+import re
 from typing import Any
 
 from papertrain.core.errors import PapertrainError
@@ -12,6 +13,7 @@ from papertrain.results.records import Issue, Items, Reader, Reading
 from papertrain.results.source import Row, Source, number
 from papertrain.results.stats.runs import pass_at_k
 
+WHOLE = re.compile(r"-?\d+\.0")
 PROBABILITY = ("prob_", "proba_", "p_", "probability_", "score_", "logits_", "probs_", "probabilities_")
 
 
@@ -167,13 +169,18 @@ def _items(
     if "correct" in scored and "id" in r and len({roles.cell(row, r["id"]) for row in rows}) < len(rows):
         return _samples(source, rows, r, key, scored["correct"])
     item = Items(
-        ids=[roles.cell(row, r["id"]) for row in rows] if "id" in r else [str(i) for i in keep], numbered="id" not in r,
+        ids=_ids([roles.cell(row, r["id"]) for row in rows]) if "id" in r else [str(i) for i in keep], numbered="id" not in r,
         system=key[0], dataset=key[1], seed=key[2], label=[label[i] for i in keep] if label is not None else None,
         prediction=[prediction[i] for i in keep] if prediction is not None else None, score=score, probabilities=probs or None, scored=scored,
         cluster=[roles.cell(row, r["cluster"]) for row in rows] if "cluster" in r else None, columns=r, file=where, sha256=source.sha256,
         relevance=[row.get(r["relevance"]) for row in rows] if "relevance" in r else None,
     )  # fmt: skip
     return _checked(item)
+
+
+def _ids(found: list[str]) -> list[str]:
+    """Ids that a table program turned into `17.0` are `17`, so that they meet those of other files."""
+    return [i[:-2] for i in found] if found and all(WHOLE.fullmatch(i) for i in found) else found
 
 
 def _samples(

@@ -11,7 +11,7 @@ from typing import Any
 
 from papertrain.results.names import is_metric, scale
 from papertrain.results.records import Issue, Reader, Reading, Score
-from papertrain.results.source import Source, number
+from papertrain.results.source import Source, no_number, number
 
 PREFIX = re.compile(r"^(eval|predict|test)_(.+)$")
 
@@ -45,7 +45,7 @@ def read(source: Source) -> Reading:
         value = number(x)
         if (
             not m
-            or value is None
+            or (value is None and not no_number(x))
             or not is_metric(name)
             or m[2] in ("logits/chosen", "logits/rejected", "logps/chosen", "logps/rejected")
         ):
@@ -54,8 +54,9 @@ def read(source: Source) -> Reading:
         subset = next((s for s in sorted(sets, key=len, reverse=True) if metric.startswith(s + "_")), "")
         metric = metric.removeprefix(f"{subset}_") if subset else metric
         scores.append(Score(
-            metric=metric, value=value, dataset=subset, scale=scale(metric, [value]), n=ns.get(f"{split}_{subset}" if subset else split),
+            metric=metric, value=value, dataset=subset, scale=scale(metric, [value] if value is not None else []), n=ns.get(f"{split}_{subset}" if subset else split),
             file=str(source.path), sha256=source.sha256, pointer=name, settings={"split": split},
+            reason=no_number(x),
         ))  # fmt: skip
     if any(k.startswith("predict_rouge-") for k in doc):
         issues.append(Issue(says="predict_rouge and predict_bleu of LLaMA-Factory are character and jieba based: not comparable with rouge-score or sacrebleu",
