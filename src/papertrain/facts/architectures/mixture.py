@@ -15,32 +15,15 @@ def mixtral(config: Fields) -> Parts:
     p = decoder(config, {"mlp": False})
     experts = config.int("num_local_experts", high=100_000)
     p.linear("gate", p.hidden, experts, place="router")
-    p.moe(
-        experts,
-        config.int("num_experts_per_tok", default=2, high=100_000),
-        p.ffn,
-        p.layers,
-        gate="w1",
-        up="w3",
-        down="w2",
-    )
+    each = config.int("num_experts_per_tok", default=2, high=100_000)
+    p.moe(experts, each, p.ffn, p.layers, gate="w1", up="w3", down="w2")
     return p
 
 
 def phimoe(config: Fields) -> Parts:
-    p = decoder(config, {"mlp": False})
-    experts = config.int("num_local_experts", high=100_000)
-    p.linear("gate", p.hidden, experts, place="router")
-    p.moe(
-        experts,
-        config.int("num_experts_per_tok", default=2, high=100_000),
-        p.ffn,
-        p.layers,
-        gate="w1",
-        up="w3",
-        down="w2",
-    )
-    p.other += (2 * p.layers + 1) * p.hidden  # its norms are LayerNorms with a bias
+    """Mixtral with LayerNorms, which have a bias too."""
+    p = mixtral(config)
+    p.other += (2 * p.layers + 1) * p.hidden
     p.norm = "layernorm"
     if config.bool("lm_head_bias", default=False):
         p.other += p.vocab
@@ -82,15 +65,19 @@ def sparse_layers(config: Fields, layers: int) -> int:
 
 
 def routed(config: Fields, p: Parts, sparse: int) -> None:
-    experts = config.int("num_experts", high=100_000)
+    """Dense layers where they are not sparse; in the sparse ones a router and its experts."""
     p.gated_mlp(count=p.layers - sparse)
-    p.linear("gate", p.hidden, experts, sparse, place="router")
-    p.moe(
-        experts,
-        config.int("num_experts_per_tok", high=100_000),
-        config.int("moe_intermediate_size", high=10_000_000),
-        sparse,
-    )
+    experts(config, p, sparse, config.int("num_experts", high=100_000))
+
+
+def experts(config: Fields, p: Parts, sparse: int, n: int, *, shared: int | None = None) -> None:
+    """`shared`: how many experts see every token where the file does not say; None for families that have none."""
+    width = config.int("moe_intermediate_size", high=10_000_000)
+    p.linear("gate", p.hidden, n, sparse, place="router")
+    p.moe(n, config.int("num_experts_per_tok", high=100_000), width, sparse)
+    always = 0 if shared is None else config.int("n_shared_experts", default=shared, low=0, high=1000)
+    if always:
+        p.gated_mlp(ffn=width * always, count=sparse)
 
 
 def deepseek_v1(config: Fields) -> Parts:
@@ -101,21 +88,16 @@ def deepseek_v1(config: Fields) -> Parts:
 
 def _deepseek_mlps(config: Fields, p: Parts) -> None:
     """The first layers are dense; the others have shared experts beside the routed ones."""
-    experts = config.int("n_routed_experts", default=0, low=0, high=100_000)
+    n = config.int("n_routed_experts", default=0, low=0, high=100_000)
     first = config.int("first_k_dense_replace", default=0, low=0, high=10_000)
     step = config.int("moe_layer_freq", default=1, high=10_000)
-    sparse = sum(1 for i in range(p.layers) if i >= first and i % step == 0) if experts else 0
+    sparse = sum(1 for i in range(p.layers) if i >= first and i % step == 0) if n else 0
     p.gated_mlp(count=p.layers - sparse)
     if not sparse:
         return
-    width = config.int("moe_intermediate_size", high=10_000_000)
-    p.linear("gate", p.hidden, experts, sparse, place="router")
-    p.moe(experts, config.int("num_experts_per_tok", high=100_000), width, sparse)
-    shared = config.int("n_shared_experts", default=0, low=0, high=1000)
-    if shared:
-        p.gated_mlp(ffn=width * shared, count=sparse)
+    experts(config, p, sparse, n, shared=0)
     if config.text("topk_method", default="") == "noaux_tc" or config.text("model_type") in ("deepseek_v3", "kimi_k2"):
-        p.other += experts * sparse  # the bias that balances the experts is stored with the weights
+        p.other += n * sparse  # the bias that balances the experts is stored with the weights
 
 
 def mla(config: Fields) -> Parts:
@@ -171,16 +153,11 @@ def glm4_moe(config: Fields) -> Parts:
             "qk_norm": "head" if config.bool("use_qk_norm", default=False) else "",
         },
     )
-    experts, first = (
-        config.int("n_routed_experts", high=100_000),
-        config.int("first_k_dense_replace", default=1, low=0, high=10_000),
-    )
-    sparse, width = max(0, p.layers - first), config.int("moe_intermediate_size", high=10_000_000)
+    first = config.int("first_k_dense_replace", default=1, low=0, high=10_000)
+    sparse, n = max(0, p.layers - first), config.int("n_routed_experts", high=100_000)
     p.gated_mlp(count=p.layers - sparse)
-    p.linear("gate", p.hidden, experts, sparse, place="router")
-    p.moe(experts, config.int("num_experts_per_tok", high=100_000), width, sparse)
-    p.gated_mlp(ffn=width * config.int("n_shared_experts", default=1, high=1000), count=sparse)
-    p.other += experts * sparse
+    experts(config, p, sparse, n, shared=1)
+    p.other += n * sparse
     return p
 
 
