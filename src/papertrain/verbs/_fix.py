@@ -117,6 +117,19 @@ def write(files: dict[str, tuple[str, str]], debug: str, note: str, root: Path |
     return str(place / f"{debug}.patch")
 
 
+def proved(reverse: str, proof: str) -> None:
+    """What was found after the change, under its note."""
+    from papertrain.core.files import Writer
+
+    note = Path(reverse).with_suffix(".md")
+    try:
+        text = note.read_text("utf-8")
+    except OSError:
+        return
+    with Writer(note.parent, overwrite=True) as w:
+        w.text(note.name, text.rstrip("\n") + f"\n\n## Proved\n\n{proof}\n")
+
+
 def note_text(
     id: str,
     title: str,

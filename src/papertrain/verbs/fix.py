@@ -25,7 +25,7 @@ def fix(
     config: Annotated[Sequence[Path], Arg("further configs that were given to diagnose", "FILE")] = (),
     plan: Annotated[Path | None, Arg("the run's plan, as given to diagnose", "FILE")] = None,
     yes: Annotated[bool, Arg("apply it; without it the change is only shown")] = False,
-    try_: Annotated[bool, Arg("after applying: really run a few steps (a workspace's run)")] = False,
+    try_: Annotated[bool, Arg("after applying: really run a few steps")] = False,
     env: EnvArg = None,
     mode: ModeArg = None,
 ) -> Report:
@@ -104,18 +104,15 @@ def fix_diagnosis(target: Path, id: str, log: Sequence[Path], config: Sequence[P
                   *, yes: bool, try_: bool, mode: Mode | None) -> Report:  # fmt: skip
     from papertrain.core.errors import PapertrainError, Refused
     from papertrain.core.gate import decide_mode, require_confirmed
-    from papertrain.verbs import _fix
+    from papertrain.verbs import _fix, _proof
     from papertrain.verbs._diagnose import method_of, workspace_of
     from papertrain.verbs._next import fallback, runnable
 
     id, _, digest = id.partition("@")
     work, run = workspace_of([target]) if target.is_dir() else (None, "")
     decided = decide_mode(mode, work.root if work else None)
-    if try_ and (work is None or not yes):
-        raise PapertrainError(
-            "--try runs steps of a workspace's run after the change: name a workspace, and add --yes",
-            code="try-needs-workspace",
-        )
+    if try_ and not yes:
+        raise PapertrainError("--try runs steps after the change: add --yes", code="try-needs-yes")
     if work is None and (note := _fix.already(target.parent, id, target)) is not None:
         raise Refused(
             f"{id} is applied to {target.name} already: {note}",
@@ -137,7 +134,9 @@ def fix_diagnosis(target: Path, id: str, log: Sequence[Path], config: Sequence[P
         "files": list(texts),
         **{k: chosen[k] for k in ("effect", "patch", "edits", "commands")},
     }
-    says = say("{id}: {title} ({effect})", id=id, title=translated(chosen["title"]), effect=translated(chosen["effect"]))
+    says = say(
+        "{id}: {title} ({effect})", id=id, title=translated(chosen["title"]), effect=translated(chosen["effect"])
+    )
     if not chosen["edits"] and not texts:
         return shown(
             data,
@@ -159,7 +158,7 @@ def fix_diagnosis(target: Path, id: str, log: Sequence[Path], config: Sequence[P
     evidence = [f"{e['file']}:{e['line']}: {e['text']}" for e in diagnosis["evidence"]]
     debug = f"runs/{run}/debug/{stored}" if work else _debug(target)
     if work is not None and not texts:
-        return on_plan(work, method, run, debug, diagnosis, chosen, data, evidence, try_=try_, mode=decided)
+        return on_plan(work, method, run, debug, diagnosis, chosen, data, evidence, try_=try_, mode=decided, env=env)
     text = _fix.note_text(
         id,
         chosen["title"],
@@ -171,7 +170,12 @@ def fix_diagnosis(target: Path, id: str, log: Sequence[Path], config: Sequence[P
         chosen["proof"],
     )
     reverse = _fix.write(texts, debug, text, work.root if work else None)
-    proof = _fix.checked_again([Path(p) for p in texts])
+    changed = [Path(p) for p in texts]
+    environment = _proof.environment_near(changed[0], env)
+    proof = "; ".join([_fix.checked_again(changed), *_proof.parsed(changed, environment)])
+    if try_:
+        proof += "; " + _try(work, run, changed, environment, env, decided)
+    _fix.proved(reverse, proof)
     return applied(
         data,
         say("{says} applied to {files}", says=says, files=_names(texts)),
@@ -182,6 +186,25 @@ def fix_diagnosis(target: Path, id: str, log: Sequence[Path], config: Sequence[P
         else "papertrain check " + " ".join(quoted(Path(p)) for p in texts),
         decided,
     )
+
+
+def _try(
+    work: Workspace | None, run: str, changed: Sequence[Path], environment: Any, env: str | None, mode: Mode
+) -> str:
+    """A few real steps: of the workspace's run, else of what the changed file itself starts."""
+    from papertrain.core.errors import PapertrainError
+    from papertrain.verbs import _proof
+
+    try:
+        if work is not None and work.study.method(run.partition(".")[0]).kind == "train":
+            from papertrain.verbs.launch import launch
+
+            return say(
+                "tried: {said}", said=launch(work.root, run=run, smoke=True, yes=True, mode=mode, env=env).result
+            )
+        return _proof.tried(changed[0], environment)
+    except PapertrainError as error:
+        return say("not tried: {why}", why=error.one_line())
 
 
 def stored_fix(work: Workspace, run: str, id: str) -> tuple[dict[str, Any], dict[str, Any], str]:
@@ -239,7 +262,7 @@ def derived_fix(
 
 
 def on_plan(work: Workspace, method: str, run: str, debug: str, diagnosis: dict[str, Any], chosen: dict[str, Any], data: dict[str, Any],
-            evidence: Sequence[str], *, try_: bool, mode: Mode) -> Report:  # fmt: skip
+            evidence: Sequence[str], *, try_: bool, mode: Mode, env: str | None = None) -> Report:  # fmt: skip
     """A knob of the plan: derive again, rewrite the files, and say what the planner says now."""
     from papertrain.core.files import Writer, unified
     from papertrain.verbs import _fix
@@ -260,7 +283,7 @@ def on_plan(work: Workspace, method: str, run: str, debug: str, diagnosis: dict[
     if try_:
         from papertrain.verbs.launch import launch
 
-        tried = launch(work.root, run=run, smoke=True, yes=True, mode=mode)
+        tried = launch(work.root, run=run, smoke=True, yes=True, mode=mode, env=env)
         proof += say("; tried: {said}", said=tried.result)
     note = _fix.note_text(
         data["id"],
