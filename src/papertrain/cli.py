@@ -105,8 +105,10 @@ def _run(args: list[str]) -> int:
     if not args or args[0] in ("-h", "--help", "help"):
         print(_overview(known), flush=True)
         return 0 if args else 2
+    from papertrain.core import texts
     from papertrain.core.errors import PapertrainError, nearest
 
+    texts.language.set(_asked_language(args))  # before anything can be wrong: that is said in it too
     name = args[0]
     wants_json = "--json" in args
     if name not in known:
@@ -291,6 +293,13 @@ def _face_options(group: Any) -> None:
         help="which findings give exit code 1 (default error)",
     )
     group.add_argument("--debug", action="store_true", help="show the trace of an error")
+
+
+def _asked_language(args: list[str]) -> str:
+    """What --lang says in a command line that may not be one."""
+    words = [word for arg in args for word in arg.split("=", 1)]
+    said = next((b for a, b in zip(words, words[1:]) if a == "--lang"), "")
+    return said if said in ("en", "zh") else _language()
 
 
 def _language() -> str:

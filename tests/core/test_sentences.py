@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 import re
 import string
+import subprocess
+import sys
 import time
 import tomllib
 from collections.abc import Iterator
@@ -180,3 +182,13 @@ def test_what_is_kept_in_a_workspace_does_not_hang_on_the_language_of_who_asked(
         files = [p for p in work.rglob("*") if p.is_file()]
         kept[lang] = {p.relative_to(work).as_posix(): p.read_bytes() for p in files}
     assert len(kept["en"]) > 20 and kept["en"] == kept["zh"]
+
+
+def test_a_command_line_that_is_none_is_told_so_in_the_language_it_asks_for() -> None:
+    exe = str(Path(sys.executable).with_name("papertrain"))
+
+    def told(*words: str) -> str:
+        return subprocess.run([exe, *words], capture_output=True, text=True, timeout=60, check=False).stderr
+
+    assert "缺少必需的参数" in told("check", "--lang", "zh") and "缺少必需的参数" in told("check", "--lang=zh")
+    assert "没有命令" in told("plam", "--lang", "zh") and "no verb" in told("plam")
