@@ -298,8 +298,8 @@ def _face_options(group: Any) -> None:
 def _asked_language(args: list[str]) -> str:
     """What --lang says in a command line that may not be one."""
     words = [word for arg in args for word in arg.split("=", 1)]
-    said = next((b for a, b in zip(words, words[1:]) if a == "--lang"), "")
-    return said if said in ("en", "zh") else _language()
+    after = words.index("--lang") + 1 if "--lang" in words else len(words)
+    return words[after] if words[after:] and words[after] in ("en", "zh") else _language()
 
 
 def _language() -> str:
