@@ -185,3 +185,19 @@ def test_the_accounting_of_a_config_with_its_data(tmp_path: Path) -> None:
         29,
         58,
     )
+
+
+def test_sixty_bad_keys_are_mended_in_one_reading(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from papertrain.configs.checking import engine
+    from papertrain.facts.frameworks.load import framework
+
+    names = [k for k in framework("llamafactory").keys("training", "data", "finetuning") if len(k) > 11][:60]
+    head = "model_name_or_path: Qwen/Qwen2.5-7B\nstage: sft\ndo_train: true\nfinetuning_type: lora\ntemplate: qwen\ndataset: identity\noutput_dir: out  # kept\n"  # fmt: skip
+    file = tmp_path / "train.yaml"
+    file.write_text(head + "".join(f"{k}x: 1\n" for k in names))
+    read, hits = [], engine.hits
+    monkeypatch.setattr(engine, "hits", lambda *a, **k: read.append(1) or hits(*a, **k))
+    check([file], fix=True)
+    text = file.read_text()
+    mended = [k for k in names if f"\n{k}: 1\n" in text]
+    assert len(mended) >= 55 and "output_dir: out  # kept" in text and len(read) <= 12

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from papertrain.core.commands import line, quoted
 from papertrain.core.texts import say
 
 if TYPE_CHECKING:
@@ -43,13 +43,12 @@ def action_of(
         n = len(mendable)
         # A file that another one names is changed only where it is named too.
         more = [Path(f) for f in dict.fromkeys(x.file for x in mendable) if not any(_within(Path(f), g) for g in files)]
-        named = " ".join(shlex.quote(str(f)) for f in [*files, *more])
         told = say("1 change; --diff shows it first") if n == 1 else say("{n} changes; --diff shows them first", n=n)
-        return f"papertrain check {named} --fix", told
+        return line("papertrain", "check", *files, *more, "--fix"), told
     serious = [f for f in findings if f.level == "error"] or [f for f in findings if f.level == "warning"]
     if serious or findings:
         worst = (serious or list(findings))[0].rule
-        return f"papertrain explain {worst}", say("what it is, why, where it was read")
+        return line("papertrain", "explain", worst), say("what it is, why, where it was read")
     return _next(files, documents), ""
 
 
@@ -60,9 +59,9 @@ def _within(file: Path, given: Path) -> bool:
 def _next(files: Sequence[Path], documents: Sequence[ConfigDocument]) -> str | None:
     """After a clean check: start what was checked, or look closer."""
     if logs := logs_of(documents):
-        return f"papertrain diagnose {shlex.quote(logs[0])}"
+        return line("papertrain", "diagnose", Path(logs[0]))
     if len(files) == 1 and (files[0] / "plans").is_dir():
-        return f"papertrain next {shlex.quote(str(files[0]))}"
+        return line("papertrain", "next", files[0])
     # A script starts the configs beside it; a config is started by its own program.
     order = ("slurm", "command", "llamafactory", "axolotl", "trl", "trainer", "data")
     ranked = sorted((d for d in documents if d.kind in order), key=lambda d: order.index(d.kind))
@@ -70,7 +69,7 @@ def _next(files: Sequence[Path], documents: Sequence[ConfigDocument]) -> str | N
 
 
 def _start(document: ConfigDocument) -> str | None:
-    file = shlex.quote(document.file)
+    file = quoted(Path(document.file))
     if document.format == "python":
         return f"python {file}"
     if document.kind == "slurm":

@@ -273,7 +273,6 @@ def _model(named: object) -> Any:
 def _fix(world: World, choice: Any, settings: Settings, dry_run: bool) -> list[dict[str, Any]]:
     """Make the changes that touch only the execution, one file at a time, each file whole or not at all."""
     from papertrain.configs.checking.engine import hits
-    from papertrain.configs.checking.patches import apply
     from papertrain.configs.checking.read import read_source
     from papertrain.core.errors import PapertrainError
     from papertrain.core.files import read_text, unified, write_atomic
@@ -291,10 +290,9 @@ def _fix(world: World, choice: Any, settings: Settings, dry_run: bool) -> list[d
                         and h.finding.level in ("error", "warning") and not _off(h, settings)]  # fmt: skip
             if not mendable:
                 break
-            new = apply(mendable[0].document, text, mendable[0].edits)
-            if new is None or new == text:
+            new = _mended(mendable, text, names)
+            if new == text:
                 break
-            names.append(mendable[0].finding.rule)
             text = new
         if text == before:
             continue
@@ -316,6 +314,31 @@ def _fix(world: World, choice: Any, settings: Settings, dry_run: bool) -> list[d
             {"file": file, "rules": names, "patch": unified(before, text, file), "reverse": unified(text, before, file)}
         )
     return done
+
+
+def _mended(mendable: Sequence[Any], text: str, names: list[str]) -> str:
+    """The changes of the first rule, as far as no two touch the same place: each could settle another, so the file is then read again."""
+    from papertrain.configs.checking.patches import apply, at_once
+
+    chosen: list[Any] = []
+    touched: set[Any] = set()
+    for hit in (h for h in mendable if h.finding.rule == mendable[0].finding.rule):
+        places = {(hit.document.part, e.path[:1]) if e.path else e.line for e in hit.edits}
+        # A line number holds only in the text that was read.
+        if not places & touched and not (touched and any(e.op == "swap" for e in hit.edits)):
+            chosen.append(hit)
+            touched |= places
+    if len({h.document.part for h in chosen}) == 1:
+        new = at_once(chosen[0].document, text, [e for h in chosen for e in h.edits])
+        if new not in (None, text):
+            names += [h.finding.rule for h in chosen]
+            return str(new)
+    for hit in chosen:
+        new = apply(hit.document, text, hit.edits)
+        if new is not None and new != text:
+            names.append(hit.finding.rule)
+            text = new
+    return text
 
 
 def _write_baseline(file: Path, findings: Sequence[Finding], dry_run: bool) -> None:

@@ -35,6 +35,23 @@ def apply(document: ConfigDocument, text: str, edits: Sequence[Edit]) -> str | N
     return text
 
 
+def at_once(document: ConfigDocument, text: str, edits: Sequence[Edit]) -> str | None:
+    """Edits of different places of one tree, with the text read once; None where they cannot be made so."""
+    if document.format not in ("yaml", "json") or any(e.op == "swap" for e in edits):
+        return None
+    try:
+        tree = parsed(text, document.file)
+        if any(e.op == "drop" and e.path not in tree.spans for e in edits):
+            return None
+        renamed = sorted(((tree.key_spans[e.path], e.new) for e in edits if e.op == "rename"), reverse=True)
+        for (start, end), new in renamed:
+            text = text[:start] + (f'"{new}"' if text[start] == '"' else new) + text[end:]
+        rest = [(e.path, yaml.DELETE if e.op == "drop" else e.value) for e in edits if e.op != "rename"]
+        return yaml.edit(text, rest, document.file) if rest else text
+    except (PapertrainError, ValueError, KeyError, IndexError):
+        return None
+
+
 def _swap(text: str, edit: Edit) -> str:
     lines = text.splitlines(keepends=True)
     line = lines[edit.line - 1]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Iterator
 
 from papertrain.configs.checking.document import ConfigDocument, Wrong, swap
@@ -59,7 +60,27 @@ def check(document: ConfigDocument, world: World) -> Iterator[Wrong]:
             free = next(p for p in range(port + 1, 65536) if p not in used)
             yield Wrong(says=say("port {port} is used by the run on line {other} at the same time", port=port, other=used[port][0]), line=line, instead=say("another port: {free}", free=free), level="error",
                         edits=(swap(line, str(port), str(free)),))  # fmt: skip
+        elif document.kind != "slurm" and not _elsewhere(command) and _taken(port):
+            yield Wrong(
+                says=say("port {port} is in use on this machine right now", port=port),
+                line=line,
+                instead=say("another port: {free}", free=next(p for p in range(port + 1, 65536) if not _taken(p))),
+            )
         used.setdefault(port, (line, command))
+
+
+def _taken(port: int) -> bool:
+    """Somebody listens on it here and now."""
+    with socket.socket() as s:
+        s.settimeout(0.2)
+        return s.connect_ex(("127.0.0.1", port)) == 0
+
+
+def _elsewhere(command: Command) -> bool:
+    """The rendezvous is on another machine, or on one that only the command's shell knows."""
+    places = [command.env.get("MASTER_ADDR"), command.options.get("master_addr"), command.options.get("main_process_ip"), command.options.get("rdzv_endpoint")]  # fmt: skip
+    hosts = [p[0].rpartition(":")[0] if ":" in p[0] else p[0] for p in places if p]
+    return any(h not in ("", "localhost", "127.0.0.1", "0.0.0.0", "::1") for h in hosts)
 
 
 def _port(command: Command) -> tuple[int | None, int]:
