@@ -126,6 +126,7 @@ def test_a_fix_that_changes_the_experiment_waits_for_the_confirmation(tmp_path: 
     page = client(work, writing=True)
     answer = page.post("/api/fix", json={**asked, "id": fix_of_plan(page, asked)})
     assert answer.status_code == 400 and "not confirmed" in answer.json()["error"]
+    assert f"papertrain status {work} --confirm derive" in answer.json()["error"], "and what would work"
 
 
 def test_a_file_that_a_person_edited_is_said_to_be_left_alone(tmp_path: Path) -> None:

@@ -53,6 +53,16 @@ def page(work: Path) -> TestClient:
 PAGES = ("/", "/plan", "/w/0/plan", "/w/0/run", "/w/0/results", "/w/0/package", "/diagnose", "/report/0", "/verb/diagnose")  # fmt: skip
 
 
+def test_a_folder_that_is_no_workspace_yet_can_be_diagnosed_and_a_page_that_is_not_there_says_how_to_go_on(
+    tmp_path: Path,
+) -> None:
+    app = build([tmp_path], TOKEN, 8765)
+    page = TestClient(app, base_url="http://localhost:8765", cookies={"papertrain": TOKEN})
+    assert 'href="/diagnose"' in page.get("/").text.partition("<main")[2]
+    missing = page.get("/w/0/plan")
+    assert missing.status_code == 400 and f"papertrain plan MODEL --data FILE -o {tmp_path}" in missing.text
+
+
 def test_every_verb_of_the_home_page_is_told_in_both_languages(page: TestClient) -> None:
     text = page.get("/", headers={"accept-language": "zh"}).text
     asks = re.findall(r'<a href="/verb/(\w+)">\w+</a>: ([^<]+)', text)

@@ -82,7 +82,7 @@ def build(folders: Sequence[Path], token: str, port: int, host: str = "", *, wri
             try:
                 content = await run_in_threadpool(make, request, given)
             except PapertrainError as error:
-                content, status = {"error": error.one_line()}, 404 if error.code.startswith("no-") else 400
+                content, status = {"error": pages.told(error)}, 404 if error.code.startswith("no-") else 400
             blob = redact_json(json.dumps(content, ensure_ascii=False, allow_nan=False).encode())
             return Response(
                 blob,

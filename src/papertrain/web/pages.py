@@ -43,21 +43,32 @@ class Site(Value, frozen=True):
         return Workspace.open(self.folders[number])
 
 
+def told(error: PapertrainError) -> str:
+    """What is wrong, what to supply and what would work, as the command line says it."""
+    more = "; ".join(map(translated, error.ask))
+    text = error.one_line() + (f" ({more})" if more else "")
+    return text + (say("; try: {command}", command=error.command) if error.command else "")
+
+
 def wrong(site: Site, error: PapertrainError) -> str:
-    return shell(site, "papertrain", [(say("What is wrong"), f'<p class="error">{escape(error.one_line())}</p>')])
+    """A page that says what is wrong and how to go on."""
+    asked = "".join(f"<li>{escape(translated(a))}</li>" for a in error.ask)
+    more = (f"<ul>{asked}</ul>" if asked else "") + (f'<pre tabindex="0">{escape(error.command)}</pre>' if error.command else "")  # fmt: skip
+    return shell(site, "papertrain", [(say("What is wrong"), f'<p class="error">{escape(error.one_line())}</p>{more}')])
 
 
 def home(site: Site) -> str:
     """The workspaces with where they stand, and every verb that only asks."""
     rows = []
     for i, folder in enumerate(site.folders):
-        told = forms.ask("status", {"work": folder})
+        answer = forms.ask("status", {"work": folder})
         name = escape(folder.name or str(folder))
-        if isinstance(told, PapertrainError):
-            rows.append(f'<li>{name}: <span class="soft">{escape(told.one_line())}</span></li>')
+        if isinstance(answer, PapertrainError):
+            ways = f'<a href="/diagnose">{escape(say("Diagnose"))}</a> · <a href="/verb/check">check</a> · <a href="/verb/watch">watch</a>'
+            rows.append(f'<li>{name}: <span class="soft">{escape(answer.one_line())}</span><br>{ways}</li>')
             continue
         ways = " · ".join(f'<a href="/w/{i}/{r}">{escape(w)}</a>' for r, w in (("plan", say("Plan")), ("run", say("Run")), ("results", say("Results")), ("package", say("Package"))))  # fmt: skip
-        rows.append(f'<li><a href="/report/{i}"><strong>{name}</strong></a>: {escape(told.result)}. {escape(told.explanation)}<br>{ways}</li>')  # fmt: skip
+        rows.append(f'<li><a href="/report/{i}"><strong>{name}</strong></a>: {escape(answer.result)}. {escape(answer.explanation)}<br>{ways}</li>')  # fmt: skip
     asks = "".join(
         f'<li><a href="/verb/{n}">{n}</a>: {escape(translated((verbs.load(n).__doc__ or "").strip().splitlines()[0]))}</li>'
         for n in forms.reading()
