@@ -16,6 +16,7 @@ from papertrain.core.files import sha256_file
 from papertrain.core.gate import confirmation
 from papertrain.core.texts import say
 from papertrain.core.values import Mode, Value
+from papertrain.core.ways import nearest_way, too_large, way, words
 from papertrain.core.workspace import Run, Workspace
 from papertrain.evidence.test_set import FILES, TOPIC, adding, lacks_test, named_files, predicting, unpredicted
 
@@ -80,8 +81,13 @@ def next_step(work: Workspace, mode: Mode | None = None, found: list[Step] | Non
     found = steps(work) if found is None else found
     undone = [s for s in found if s.state != "done"]
     if mode != "standard":
-        undone = [s for s in undone if s.state != "unconfirmed"] or undone
+        undone = [s for s in undone if s.state != "unconfirmed" or _unfit(work, s)] or undone
     return undone[0] if undone else None
+
+
+def _unfit(work: Workspace, step: Step) -> bool:
+    """Whether what waits for a yes is a plan that does not fit: no step goes on from there by itself."""
+    return step.name == "derive" and any(too_large(work.plan(m)) for m in work.methods())
 
 
 def launching(work: Workspace, run: Run | None = None) -> str:
@@ -177,9 +183,14 @@ def _derive(work: Workspace) -> Step:
             return Step(
                 step=1, name="derive", state="stale", because=changed, next=line("papertrain", "plan", work.root)
             )
+    large = {m: why for m in wanted if (why := too_large(work.plan(m)))}
     for method in wanted:
         if confirmation(work, method) is None:
             because = say("the plan of {method} at its present digest is not confirmed", method=method)
+            if method in large:
+                return Step(
+                    step=1, name="derive", state="unconfirmed", because=large[method], next=smaller(work, method)
+                )
             return Step(
                 step=1,
                 name="derive",
@@ -188,7 +199,18 @@ def _derive(work: Workspace) -> Step:
                 next=line("papertrain", "status", work.root, "--confirm", "derive"),
             )
     names = ", ".join(wanted) or "no method to train"
-    return Step(step=1, name="derive", state="done", because=say("plans confirmed: {names}", names=names), next="")
+    because = "; ".join([say("plans confirmed: {names}", names=names), *large.values()])
+    return Step(step=1, name="derive", state="done", because=because, next="")
+
+
+def smaller(work: Workspace, method: str) -> str:
+    """The line that plans the nearest way that fits; where none is known, what fits on which cards."""
+    plan = work.plan(method)
+    best = nearest_way(plan)
+    if best is None:
+        return line("papertrain", "explain", "recipes")
+    named = ["--name", method] if len(work.methods()) > 1 else []
+    return line("papertrain", "plan", work.root, *named, *words(*way(plan, best.changes)))
 
 
 def _planning(work: Workspace, method: str) -> str:

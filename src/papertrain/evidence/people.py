@@ -9,6 +9,7 @@ import socket
 import subprocess
 import unicodedata
 from collections.abc import Iterable, Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +18,13 @@ from papertrain.core.files import read_text
 from papertrain.core.project import read_project
 from papertrain.core.values import Value
 
-COMMON = {"root", "user", "users", "admin", "ubuntu", "main", "master", "test", "tests", "data", "work", "home", "name", "none", "null", "true", "false", "local", "localhost", "unknown", "anonymous",
+COMMON = {"root", "user", "users", "admin", "ubuntu", "main", "master", "test", "tests", "data", "work", "home", "name", "none", "null", "true", "false", "local", "localhost", "anonymous",
           "team", "entity", "model", "models", "train", "training", "paper", "project", "research", "student", "host", "node", "worker", "server", "cluster", "login", "docker", "runner", "build", "container", "origin", "gpu",
           "long", "young", "page", "field", "best", "good", "short", "small", "brown", "black", "white", "green", "gray", "grey", "case", "price", "rich", "power", "bush", "law", "love", "wood", "stone", "rose",
           "king", "north", "west", "east", "south", "rate", "step", "loss", "mean", "lang", "base", "adam", "epoch", "batch", "token", "layer", "head", "mark", "will", "grace", "hopper", "ada", "volta", "pascal",
           "ampere", "turing", "lovelace", "blackwell", "fisher", "bayes", "gauss", "wilson", "welch", "holm", "university", "institute", "department", "school", "college", "laboratory",
           "shared", "public", "common", "datasets", "cache", "envs", "projects", "software", "anaconda3", "miniconda3", "slurm", "jovyan", "vscode", "ec2-user", "azureuser", "sagemaker-user", "centos", "debian", "kaggle", "colab", "vagrant", "coder",
+          "seed", "seeds", "maintainers", "maintainer", "authors", "author", "developers", "contributors", "github", "actions", "noreply", "unknown",
           "github.com", "gitlab.com", "huggingface.co", "bitbucket.org", "hf.co"}  # fmt: skip
 """Words of the field and of the language: never taken for a person by themselves, also where somebody is called so."""
 OWNERS = re.compile(
@@ -40,6 +42,8 @@ LOGGED = (
 )
 """Where logs say who ran it: trackers, prompts, NCCL's lines, paths."""
 READ = 4 * 2**20
+MOST = 2000
+"""Names that are looked for; a list of more is no list of authors."""
 
 
 class People(Value, frozen=True, kw_only=True):
@@ -59,7 +63,7 @@ def people(root: Path) -> People:
 def who(told: Iterable[tuple[str, str]]) -> People:
     """What was told (`name`, `owner` or `word`, and the text), taken apart."""
     names, words, owners = set[str](), set[str](), set[str]()
-    for kind, said in told:
+    for kind, said in islice(told, MOST):
         (names if kind == "name" else owners if kind == "owner" else words).update(_split(said))
     mails = {w for w in names | words if "@" in w}
     names -= mails
@@ -85,8 +89,9 @@ def patterns_of(who: People) -> list[re.Pattern[str]]:
 def _split(said: str) -> Iterator[str]:
     """`Ada Lovelace <ada@example.org>` is two, and so are names between commas and `and`."""
     for part in re.split(r"\s*[<>;]\s*|\s+and\s+|\n", said):
-        if part.strip(" ,()"):
-            yield unicodedata.normalize("NFC", part.strip(" ,()"))
+        word = unicodedata.normalize("NFC", " ".join(part.strip(" ,()").split()))
+        if 0 < len(word) <= 120 and len(word.split()) <= 10:
+            yield word
 
 
 def _worth(words: Iterable[str]) -> frozenset[str]:
@@ -129,13 +134,16 @@ def _ways(name: str) -> Iterator[str]:
             continue
         first, last = parts[0], parts[-1]
         yield rf"(?i)(?<![A-Za-z0-9]){last},?\s+{first}(?![A-Za-z0-9])"
-        yield rf"(?<![A-Za-z0-9])(?:{first[0]}\.?[\s\-]{{0,2}}){{1,2}}{last}(?![A-Za-z0-9])"
-        yield rf"(?<![A-Za-z0-9]){last},?\s+{first[0]}\.(?![A-Za-z0-9])"
         bare = spelling.split()
+        if bare[0][0] != "\\":
+            initial = re.escape(bare[0][0])
+            yield rf"(?<![A-Za-z0-9])(?:{initial}\.?[\s\-]{{0,2}}){{1,2}}{last}(?![A-Za-z0-9])"
+            yield rf"(?<![A-Za-z0-9]){last},?\s+{initial}\.(?![A-Za-z0-9])"
         if bare[0].isascii() and bare[-1].isascii():
             f, z = bare[0].lower(), re.sub(r"[^a-z]", "", bare[-1].lower())
-            logins = [x for x in (f + z, z + f, f[0] + z, z + f[0], f"{f}{z[0]}") if len(x) > 4 and x not in COMMON]
-            yield rf"(?i)(?<![A-Za-z0-9])(?:{'|'.join(map(re.escape, logins))})\d{{0,3}}(?![A-Za-z0-9])"
+            logins = [x for x in (f + z, z + f, f[0] + z, z + f[0], f + z[:1]) if len(x) > 4 and x not in COMMON]
+            if logins:
+                yield rf"(?i)(?<![A-Za-z0-9])(?:{'|'.join(map(re.escape, logins))})\d{{0,3}}(?![A-Za-z0-9])"
         for part in (bare[-1], *bare[-1].split("-"), bare[0] if len(bare[0]) > 5 else ""):
             if len(part) > 3 and part.lower() not in COMMON:
                 yield rf"(?<![A-Za-z0-9])(?:{_literal(part)}|{_literal(part.upper())})(?![a-z0-9])"
