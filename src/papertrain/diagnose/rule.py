@@ -68,6 +68,7 @@ class Cause(Rule, frozen=True, kw_only=True):
     """A class of failure. `sig`: any of these is decisive; `needs`: all of these; `never`: none of these; `more`: each
     found adds certainty. `early`: the line may stand far above the end (a warning). `yields`: classes that explain this
     one away. `unlike`: look-alikes that the signature itself rules out. `judge`: logic, where a signature is not enough.
+    share: logic of a whole group, asked for this class's part of what the group's evidence leaves.
     bound: package and range in which it happens; a known version outside of it speaks against the class.
     last_resort: says only that something failed, so any other class explains it away.
     """
@@ -86,6 +87,7 @@ class Cause(Rule, frozen=True, kw_only=True):
     next_check: str = ""
     fixes: tuple[Remedy, ...] = ()
     judge: Callable[[Case], Match | None] | None = None
+    share: Callable[[Case, str, Any], Match | None] | None = None
     bound: tuple[str, str] | None = None
     last_resort: bool = False
 
@@ -94,7 +96,9 @@ class Cause(Rule, frozen=True, kw_only=True):
             yield sig(text).literal
 
     def match(self, case: Case) -> Match | None:
-        return self.judge(case) if self.judge else by_signature(self, case)
+        if self.share is not None:
+            return self.share(case, self.name, self)
+        return self.judge(case) if self.judge is not None else by_signature(self, case)
 
     def found(self, confidence: float, evidence: Iterable[LogLine], **more: Any) -> Match:
         return Match(rule=self, confidence=confidence, evidence=tuple(evidence), **more)

@@ -185,7 +185,8 @@ def _rise(case: Case) -> Rise | None:
     height, a, b = worst
     gain = max(level[0] - level[a], 0.0)
     # The losses of small batches scatter more the more has been learnt, and the last window is a short one.
-    noise = max(noise, _noise(values[max(0, a - 30) : a + 1]))
+    near = values[max(0, a - 30) : a + 1]
+    noise = max(noise, min(statistics.pstdev(near), 2 * _noise(near)))
     seen = len(values[max(0, b - width // 2) : b + width // 2 + 1])
     if height < max(NOISES * noise / math.sqrt(seen), 0.25 * abs(level[a]), 0.5 * gain if gain > 0.5 else 0.2, 0.15):
         return None

@@ -9,7 +9,7 @@ from papertrain.core.findings import LogLine, RuledOut
 from papertrain.core.units import GIB, show_bytes
 from papertrain.core.values import Value
 from papertrain.diagnose.case import Case
-from papertrain.diagnose.rule import Match, Remedy, fix
+from papertrain.diagnose.rule import Match
 from papertrain.diagnose.trace import Exc
 
 SIGNATURES = (
@@ -372,56 +372,6 @@ def against(case: Case, oom: Oom, name: str) -> list[RuledOut]:
     return out
 
 
-HALF = fix(
-    "half the micro-batch, twice the accumulation: the same global batch",
-    sets={"micro_batch_size": "/2", "gradient_accumulation_steps": "*2"},
-    proof="papertrain estimate: the peak of the changed setup against the card",
-)
-CHECKPOINTING = fix(
-    "gradient checkpointing: recompute activations instead of keeping them",
-    sets={"gradient_checkpointing": True},
-    proof="the first backward passes; steps take about a third longer",
-)
-ZERO = fix(
-    "DeepSpeed ZeRO: spread optimizer, gradients and (stage 3) weights over the cards",
-    sets={"zero_stage": "+1"},
-    proof="papertrain estimate with the next stage",
-)
-OFFLOAD = fix(
-    "optimizer states in host memory",
-    sets={"offload_optimizer": "cpu"},
-    proof="free -g shows room for 12 bytes per parameter",
-)
-SEGMENTS = fix(
-    "an allocator that does not fragment",
-    env={"PYTORCH_CUDA_ALLOC_CONF": "expandable_segments:True"},
-    proof="reserved but unallocated stays below the request",
-)
-EIGHT_BIT = fix(
-    "8-bit optimizer states",
-    sets={"optimizer": "adamw_8bit"},
-    effect="experiment",
-    proof="optimizer states fall to a quarter",
-)
-SHORTER = fix(
-    "shorter sequences",
-    sets={"sequence_length": "/2"},
-    effect="experiment",
-    proof="papertrain check DATA counts what is cut",
-)
-LORA = fix(
-    "LoRA instead of full fine-tuning",
-    sets={"method": "lora"},
-    effect="experiment",
-    proof="papertrain plan … --method lora",
-)
-FUSED_LOSS = fix(
-    "a loss that does not keep all logits",
-    sets={"enable_liger_kernel": True},
-    proof="the request of batch × length × vocabulary is gone",
-)
-
-
 _LOGITS = re.compile(
     r"logits\s*=\s*logits\.float\(\)|logits\.float\(\)|cross_entropy|log_softmax|CrossEntropyLoss|\blm_head\(|shift_logits"
 )
@@ -435,7 +385,3 @@ def logits(case: Case) -> LogLine | None:
     log = next(x for x in case.logs if x.name == oom.line.file)
     at = next((i for i, x in enumerate(log.lines) if x.no >= oom.line.line), 0)
     return next((log.quote(i) for i in range(at, max(-1, at - 14), -1) if _LOGITS.search(log.lines[i].text)), None)
-
-
-def remedies(*chosen: Remedy) -> tuple[Remedy, ...]:
-    return tuple(sorted(chosen, key=lambda r: r.effect == "experiment"))

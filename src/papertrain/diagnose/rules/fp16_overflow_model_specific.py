@@ -1,13 +1,7 @@
 """This model family was trained in bf16 and overflows in fp16."""
 
-from papertrain.diagnose.case import Case
-from papertrain.diagnose.rule import Match, cause, fix
+from papertrain.diagnose.rule import cause, fix
 from papertrain.diagnose.rules import _nan as nan
-
-
-def judge(case: Case) -> Match | None:
-    return nan.judge(case, RULE.name, RULE)
-
 
 RULE = cause(
     "TR626",
@@ -15,7 +9,7 @@ RULE = cause(
     "nan-overflow",
     branch="training",
     title="This model family was trained in bf16 and overflows in fp16",
-    judge=judge,
+    share=nan.judge,
     sig=(*nan.MASKED, *nan.SDPA, *nan.BAD_DATA),
     why="Its activations exceed 65 504 in some layers; Gemma, T5 and GLM-4 are known for it.",
     next_check="grep torch_dtype config.json   # bfloat16",

@@ -1,14 +1,7 @@
 """Another process holds most of this card's memory."""
 
-from papertrain.diagnose.case import Case
-from papertrain.diagnose.rule import Match, cause, fix
+from papertrain.diagnose.rule import cause, fix
 from papertrain.diagnose.rules import _oom as oom
-
-
-def judge(case: Case) -> Match | None:
-    found = oom.judge(case, RULE.name, RULE)
-    return found
-
 
 RULE = cause(
     "TR506",
@@ -16,7 +9,7 @@ RULE = cause(
     "memory-gpu",
     title="Another process holds most of this card's memory",
     why="The message counts little memory for this process, and yet nothing is free.",
-    judge=judge,
+    share=oom.judge,
     sig=oom.SIGNATURES,
     next_check="nvidia-smi --query-compute-apps=pid,name,used_memory --format=csv",
     fixes=(

@@ -1,13 +1,7 @@
 """Loss 0.0 with 8-bit weights and no half precision."""
 
-from papertrain.diagnose.case import Case
-from papertrain.diagnose.rule import Match, cause, fix
+from papertrain.diagnose.rule import cause, fix
 from papertrain.diagnose.rules import _nan as nan
-
-
-def judge(case: Case) -> Match | None:
-    return nan.judge(case, RULE.name, RULE)
-
 
 RULE = cause(
     "TR633",
@@ -15,7 +9,7 @@ RULE = cause(
     "nan-overflow",
     branch="training",
     title="Loss 0.0 with 8-bit weights and no half precision",
-    judge=judge,
+    share=nan.judge,
     sig=(*nan.MASKED, *nan.SDPA, *nan.BAD_DATA),
     why="Adapters in fp32 beside 8-bit weights overflow unless the fp16 (or bf16) flag is on.",
     next_check="grep -nE 'fp16|bf16|load_in_8bit' *.py *.sh",

@@ -1,13 +1,7 @@
 """Loss 0.0 in fp16: the Trainer hides a NaN."""
 
-from papertrain.diagnose.case import Case
-from papertrain.diagnose.rule import Match, cause, fix
+from papertrain.diagnose.rule import cause, fix
 from papertrain.diagnose.rules import _nan as nan
-
-
-def judge(case: Case) -> Match | None:
-    return nan.judge(case, RULE.name, RULE)
-
 
 RULE = cause(
     "TR627",
@@ -15,7 +9,7 @@ RULE = cause(
     "nan-overflow",
     branch="training",
     title="Loss 0.0 in fp16: the Trainer hides a NaN",
-    judge=judge,
+    share=nan.judge,
     sig=(*nan.MASKED, *nan.SDPA, *nan.BAD_DATA),
     why="fp16 overflowed and the NaN filter prints 0.0.",
     next_check="50 steps with logging_nan_inf_filter=False",

@@ -1,13 +1,7 @@
 """No label carries loss: the mean over nothing is NaN."""
 
-from papertrain.diagnose.case import Case
-from papertrain.diagnose.rule import Match, cause, fix
+from papertrain.diagnose.rule import cause, fix
 from papertrain.diagnose.rules import _nan as nan
-
-
-def judge(case: Case) -> Match | None:
-    return nan.judge(case, RULE.name, RULE)
-
 
 RULE = cause(
     "TR623",
@@ -15,7 +9,7 @@ RULE = cause(
     "nan-overflow",
     branch="training",
     title="No label carries loss: the mean over nothing is NaN",
-    judge=judge,
+    share=nan.judge,
     sig=(*nan.MASKED, *nan.SDPA, *nan.BAD_DATA, *nan.MASKED),
     why="Every label is -100: the cutoff ends before the answer begins, or the template's marks were not found in the text.",
     next_check="papertrain check DATA --show 1   # trained tokens of a sample",

@@ -1,13 +1,7 @@
 """Fully masked rows give NaN in attention."""
 
-from papertrain.diagnose.case import Case
-from papertrain.diagnose.rule import Match, cause, fix
+from papertrain.diagnose.rule import cause, fix
 from papertrain.diagnose.rules import _nan as nan
-
-
-def judge(case: Case) -> Match | None:
-    return nan.judge(case, RULE.name, RULE)
-
 
 RULE = cause(
     "TR622",
@@ -15,7 +9,7 @@ RULE = cause(
     "nan-overflow",
     branch="training",
     title="Fully masked rows give NaN in attention",
-    judge=judge,
+    share=nan.judge,
     sig=(*nan.MASKED, *nan.SDPA, *nan.BAD_DATA),
     why="With batches above 1 a padded row has nothing to attend to; softmax over nothing is NaN, and the norm shows it one step before the loss.",
     next_check="50 steps with batch 1: healthy if it is the padding",

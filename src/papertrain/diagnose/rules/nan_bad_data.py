@@ -1,13 +1,7 @@
 """One batch holds something that is not finite."""
 
-from papertrain.diagnose.case import Case
-from papertrain.diagnose.rule import Match, cause, fix
+from papertrain.diagnose.rule import cause, fix
 from papertrain.diagnose.rules import _nan as nan
-
-
-def judge(case: Case) -> Match | None:
-    return nan.judge(case, RULE.name, RULE)
-
 
 RULE = cause(
     "TR635",
@@ -15,7 +9,7 @@ RULE = cause(
     "nan-overflow",
     branch="training",
     title="One batch holds something that is not finite",
-    judge=judge,
+    share=nan.judge,
     sig=(*nan.MASKED, *nan.SDPA, *nan.BAD_DATA, *nan.BAD_DATA),
     why="The numbers were healthy and broke in one step: a value that is not finite, an empty label or a sequence of length zero in that batch.",
     next_check="papertrain check DATA; run the batch of that step alone on the CPU",

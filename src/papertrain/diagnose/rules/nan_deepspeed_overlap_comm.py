@@ -1,13 +1,7 @@
 """ZeRO-1/2 with overlap_comm corrupts gradients."""
 
-from papertrain.diagnose.case import Case
-from papertrain.diagnose.rule import Match, cause, fix
+from papertrain.diagnose.rule import cause, fix
 from papertrain.diagnose.rules import _nan as nan
-
-
-def judge(case: Case) -> Match | None:
-    return nan.judge(case, RULE.name, RULE)
-
 
 RULE = cause(
     "TR621",
@@ -15,7 +9,7 @@ RULE = cause(
     "nan-overflow",
     branch="training",
     title="ZeRO-1/2 with overlap_comm corrupts gradients",
-    judge=judge,
+    share=nan.judge,
     sig=(*nan.MASKED, *nan.SDPA, *nan.BAD_DATA),
     bound=("deepspeed", ">=0.12.4"),
     why="A bucket is reused before its all-reduce has ended: the gradient norm breaks within the first steps while the loss is still sane; ZeRO-3 and a single card are healthy.",

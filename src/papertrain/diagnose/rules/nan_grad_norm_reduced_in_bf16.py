@@ -1,13 +1,7 @@
 """The gradient norm overflows while it is reduced in bf16."""
 
-from papertrain.diagnose.case import Case
-from papertrain.diagnose.rule import Match, cause, fix
+from papertrain.diagnose.rule import cause, fix
 from papertrain.diagnose.rules import _nan as nan
-
-
-def judge(case: Case) -> Match | None:
-    return nan.judge(case, RULE.name, RULE)
-
 
 RULE = cause(
     "TR631",
@@ -15,7 +9,7 @@ RULE = cause(
     "nan-overflow",
     branch="training",
     title="The gradient norm overflows while it is reduced in bf16",
-    judge=judge,
+    share=nan.judge,
     sig=(*nan.MASKED, *nan.SDPA, *nan.BAD_DATA),
     why="Under pipeline parallelism the squares are summed in bf16; the gradients themselves are finite.",
     next_check="print each rank's own norm: finite",

@@ -1,13 +1,7 @@
 """fp16 overflows: the weights or activations leave its range."""
 
-from papertrain.diagnose.case import Case
-from papertrain.diagnose.rule import Match, cause, fix
+from papertrain.diagnose.rule import cause, fix
 from papertrain.diagnose.rules import _nan as nan
-
-
-def judge(case: Case) -> Match | None:
-    return nan.judge(case, RULE.name, RULE)
-
 
 RULE = cause(
     "TR625",
@@ -15,7 +9,7 @@ RULE = cause(
     "nan-overflow",
     branch="training",
     title="fp16 overflows: the weights or activations leave its range",
-    judge=judge,
+    share=nan.judge,
     sig=(*nan.MASKED, *nan.SDPA, *nan.BAD_DATA),
     why="fp16 ends at 65 504; a model loaded in half precision, or without loss scaling, runs out of it.",
     next_check="50 steps in bf16 (or fp32), same seed",

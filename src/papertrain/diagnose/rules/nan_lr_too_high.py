@@ -1,13 +1,7 @@
 """The loss grew until it was not a number: the learning rate is too high."""
 
-from papertrain.diagnose.case import Case
-from papertrain.diagnose.rule import Match, cause, fix
+from papertrain.diagnose.rule import cause, fix
 from papertrain.diagnose.rules import _nan as nan
-
-
-def judge(case: Case) -> Match | None:
-    return nan.judge(case, RULE.name, RULE)
-
 
 RULE = cause(
     "TR630",
@@ -15,7 +9,7 @@ RULE = cause(
     "nan-overflow",
     branch="training",
     title="The loss grew until it was not a number: the learning rate is too high",
-    judge=judge,
+    share=nan.judge,
     sig=(*nan.MASKED, *nan.SDPA, *nan.BAD_DATA),
     why="A phase of growth stands before the NaN, at a learning rate that was already high.",
     next_check="50 steps at a tenth of the learning rate, same seed",

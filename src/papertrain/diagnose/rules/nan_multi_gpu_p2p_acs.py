@@ -1,13 +1,7 @@
 """Copies between cards arrive damaged."""
 
-from papertrain.diagnose.case import Case
-from papertrain.diagnose.rule import Match, cause, fix
+from papertrain.diagnose.rule import cause, fix
 from papertrain.diagnose.rules import _nan as nan
-
-
-def judge(case: Case) -> Match | None:
-    return nan.judge(case, RULE.name, RULE)
-
 
 RULE = cause(
     "TR632",
@@ -15,7 +9,7 @@ RULE = cause(
     "nan-overflow",
     branch="training",
     title="Copies between cards arrive damaged",
-    judge=judge,
+    share=nan.judge,
     sig=(*nan.MASKED, *nan.SDPA, *nan.BAD_DATA, "IOMMU", "ACS"),
     why="With the IOMMU or PCIe access control on, peer copies can be wrong: NaN with two cards, never with one.",
     next_check="a = torch.randn(1000, device='cuda:0'); assert (a.to('cuda:1').cpu() == a.cpu()).all()",

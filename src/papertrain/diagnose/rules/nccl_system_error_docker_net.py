@@ -1,13 +1,7 @@
 """NCCL system error, probably from inside a container's own network."""
 
-from papertrain.diagnose.case import Case
-from papertrain.diagnose.rule import Match, cause, fix
+from papertrain.diagnose.rule import cause, fix
 from papertrain.diagnose.rules import _nccl as nccl
-
-
-def judge(case: Case) -> Match | None:
-    return nccl.judge(case, RULE.name, RULE)
-
 
 RULE = cause(
     "TR513",
@@ -15,7 +9,7 @@ RULE = cause(
     "nccl-hang",
     title="NCCL system error, probably from inside a container's own network (docker bridge)",
     why="The message carries no reason; between containers the bridge network hides the peers, and one line of NCCL_DEBUG=INFO tells.",
-    judge=judge,
+    share=nccl.judge,
     sig=nccl.SIGNATURES,
     next_check="NCCL_DEBUG=INFO torchrun …   # read the line above the error: shm, interface, or connect",
     fixes=(

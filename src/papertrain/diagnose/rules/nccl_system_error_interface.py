@@ -1,13 +1,7 @@
 """NCCL found no usable network interface, or the wrong one."""
 
-from papertrain.diagnose.case import Case
-from papertrain.diagnose.rule import Match, cause, fix
+from papertrain.diagnose.rule import cause, fix
 from papertrain.diagnose.rules import _nccl as nccl
-
-
-def judge(case: Case) -> Match | None:
-    return nccl.judge(case, RULE.name, RULE)
-
 
 RULE = cause(
     "TR512",
@@ -15,7 +9,7 @@ RULE = cause(
     "nccl-hang",
     title="NCCL found no usable network interface, or the wrong one",
     why="NCCL binds to the first interface it likes; with several (docker0, virbr0, an unplugged port) the peers cannot reach it.",
-    judge=judge,
+    share=nccl.judge,
     sig=nccl.SIGNATURES,
     next_check="NCCL_DEBUG=INFO torchrun …   # the line 'NET/Socket : Using' names the interface; ip -br addr lists what is there",
     fixes=(

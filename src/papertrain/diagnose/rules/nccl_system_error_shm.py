@@ -1,13 +1,7 @@
 """NCCL could not create its shared-memory segment."""
 
-from papertrain.diagnose.case import Case
-from papertrain.diagnose.rule import Match, cause, fix
+from papertrain.diagnose.rule import cause, fix
 from papertrain.diagnose.rules import _nccl as nccl
-
-
-def judge(case: Case) -> Match | None:
-    return nccl.judge(case, RULE.name, RULE)
-
 
 RULE = cause(
     "TR511",
@@ -15,7 +9,7 @@ RULE = cause(
     "nccl-hang",
     title="NCCL could not create its shared-memory segment",
     why="The line above the unhandled system error names the shared-memory call that failed.",
-    judge=judge,
+    share=nccl.judge,
     sig=nccl.SIGNATURES,
     next_check="df -h /dev/shm",
     fixes=(

@@ -1,13 +1,8 @@
 """Out of memory after many good steps: one batch was larger than the others."""
 
-from papertrain.diagnose.case import Case
-from papertrain.diagnose.rule import Match, cause, fix
+from papertrain.diagnose.rule import cause, fix
 from papertrain.diagnose.rules import _oom as oom
-
-
-def judge(case: Case) -> Match | None:
-    return oom.judge(case, RULE.name, RULE)
-
+from papertrain.diagnose.rules import _oom_fixes as mend
 
 RULE = cause(
     "TR617",
@@ -15,13 +10,13 @@ RULE = cause(
     "memory-gpu",
     title="Out of memory after many good steps: one batch was larger than the others",
     why="Memory follows the longest sequence of a batch; an outlier (or a slow leak) ends a run that had been fitting.",
-    judge=judge,
+    share=oom.judge,
     sig=(*oom.SIGNATURES, *oom.PHASE_WORDS),
     next_check="papertrain check DATA   # the longest example; then run the longest batch first",
-    fixes=oom.remedies(
-        oom.HALF,
-        oom.CHECKPOINTING,
-        oom.SEGMENTS,
+    fixes=(
+        mend.HALF,
+        mend.CHECKPOINTING,
+        mend.SEGMENTS,
         fix(
             "drop or cut what is longer than the 99th percentile",
             sets={"sequence_length": "<p99>"},

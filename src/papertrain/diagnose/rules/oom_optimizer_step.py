@@ -1,13 +1,8 @@
 """The first optimizer step does not fit: its states are created there."""
 
-from papertrain.diagnose.case import Case
-from papertrain.diagnose.rule import Match, cause, fix
+from papertrain.diagnose.rule import cause, fix
 from papertrain.diagnose.rules import _oom as oom
-
-
-def judge(case: Case) -> Match | None:
-    return oom.judge(case, RULE.name, RULE)
-
+from papertrain.diagnose.rules import _oom_fixes as mend
 
 RULE = cause(
     "TR614",
@@ -15,19 +10,19 @@ RULE = cause(
     "memory-gpu",
     title="The first optimizer step does not fit: its states are created there",
     why="Forward and backward passed; the optimizer then makes two states per trainable parameter and temporaries.",
-    judge=judge,
+    share=oom.judge,
     sig=(*oom.SIGNATURES, *oom.PHASE_WORDS),
     next_check="papertrain estimate   # peak phase: optimizer_step",
-    fixes=oom.remedies(
+    fixes=(
         fix(
             "the fused optimizer: no temporaries",
             sets={"optimizer": "adamw_torch_fused"},
             proof="the first step passes",
         ),
-        oom.ZERO,
-        oom.OFFLOAD,
-        oom.EIGHT_BIT,
-        oom.LORA,
+        mend.ZERO,
+        mend.OFFLOAD,
+        mend.EIGHT_BIT,
+        mend.LORA,
     ),
     fires='Traceback (most recent call last):\n  File "train.py", line 51, in <module>\n    optimizer.step()\n  File "torch/optim/adamw.py", line 220, in step\n    has_complex = self._init_group(\n  File "torch/optim/adamw.py", line 150, in _init_group\n    state["exp_avg_sq"] = torch.zeros_like(\ntorch.OutOfMemoryError: CUDA out of memory. Tried to allocate 172.00 MiB. GPU 0 has a total capacity of 23.64 GiB of which 31.50 MiB is free.',
     quiet="optimizer: adamw_torch_fused",

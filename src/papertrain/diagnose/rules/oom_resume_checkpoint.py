@@ -1,13 +1,8 @@
 """Resuming does not fit although a fresh start does: the checkpoint was loaded onto the card."""
 
-from papertrain.diagnose.case import Case
-from papertrain.diagnose.rule import Match, cause, fix
+from papertrain.diagnose.rule import cause, fix
 from papertrain.diagnose.rules import _oom as oom
-
-
-def judge(case: Case) -> Match | None:
-    return oom.judge(case, RULE.name, RULE)
-
+from papertrain.diagnose.rules import _oom_fixes as mend
 
 RULE = cause(
     "TR618",
@@ -15,16 +10,16 @@ RULE = cause(
     "memory-gpu",
     title="Resuming does not fit although a fresh start does: the checkpoint was loaded onto the card",
     why="The saved states lie on the GPU beside the model's own.",
-    judge=judge,
+    share=oom.judge,
     sig=(*oom.SIGNATURES, *oom.PHASE_WORDS, "Continuing training from", "Resuming training from"),
     next_check="the same command without resume_from_checkpoint: it fits",
-    fixes=oom.remedies(
+    fixes=(
         fix(
             "load the checkpoint to the host, and free it before training",
             "torch.load(path, map_location='cpu'); del state; torch.cuda.empty_cache()",
             proof="memory at the first step equals that of a fresh start",
         ),
-        oom.ZERO,
+        mend.ZERO,
     ),
     fires='Traceback (most recent call last):\n  File "transformers/trainer.py", line 1900, in _inner_training_loop\n    self._load_optimizer_and_scheduler(resume_from_checkpoint)\n  File "torch/serialization.py", line 1100, in load\ntorch.OutOfMemoryError: CUDA out of memory. Tried to allocate 86.00 MiB. GPU 0 has a total capacity of 39.39 GiB of which 21.12 MiB is free.',
     quiet="resumed from checkpoint-500",

@@ -1,13 +1,7 @@
 """Saving does not fit: the whole model is gathered on every rank."""
 
-from papertrain.diagnose.case import Case
-from papertrain.diagnose.rule import Match, cause, fix
+from papertrain.diagnose.rule import cause, fix
 from papertrain.diagnose.rules import _oom as oom
-
-
-def judge(case: Case) -> Match | None:
-    return oom.judge(case, RULE.name, RULE)
-
 
 RULE = cause(
     "TR619",
@@ -15,10 +9,10 @@ RULE = cause(
     "memory-gpu",
     title="Saving does not fit: the whole model is gathered on every rank",
     why="A full state dict under FSDP (or ZeRO-3) collects all weights on the card.",
-    judge=judge,
+    share=oom.judge,
     sig=(*oom.SIGNATURES, *oom.PHASE_WORDS, "FSDP", "fsdp"),
     next_check="grep -nE 'state_dict_type|save' fsdp*.yaml *.sh",
-    fixes=oom.remedies(
+    fixes=(
         fix(
             "a sharded state dict, or a full one on the host of rank 0 only",
             "FullStateDictConfig(offload_to_cpu=True, rank0_only=True)",
