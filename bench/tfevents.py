@@ -34,6 +34,10 @@ ea = EventAccumulator(folder, size_guidance={"scalars": 0, "tensors": 0})
 ea.Reload()
 n = sum(len(ea.Scalars(t)) for t in ea.Tags()["scalars"])
 total = sum(e.value for t in ea.Tags()["scalars"] for e in ea.Scalars(t))
+for t in ea.Tags()["tensors"]:
+    from tensorboard.util.tensor_util import make_ndarray
+    rows = [float(make_ndarray(e.tensor_proto)) for e in ea.Tensors(t)]
+    n, total = n + len(rows), total + sum(rows)
 out["EventAccumulator"] = {"scalars": n, "seconds": time.perf_counter() - s, "sum": total}
 try:
     from tbparse import SummaryReader
@@ -53,8 +57,8 @@ def varint(n: int) -> bytes:
     return out + bytes([n])
 
 
-def write_events(path: Path, scalars: int) -> None:
-    """Four tags in turn, as a Trainer writes them; each length's checksum is computed once."""
+def write_events(path: Path, scalars: int, tensors: bool = False) -> None:
+    """Four tags in turn, as a Trainer writes them; each length's checksum is computed once; with `tensors` as TF2 does."""
     tags = [b"train/loss", b"train/grad_norm", b"train/learning_rate", b"train/epoch"]
     lengths: dict[int, bytes] = {}
     with path.open("wb") as f:
@@ -64,7 +68,12 @@ def write_events(path: Path, scalars: int) -> None:
                 data = version
             else:
                 tag = tags[i % 4]
-                value = b"\x0a" + bytes([len(tag)]) + tag + b"\x15" + struct.pack("<f", 2.0 - i / scalars)
+                number = struct.pack("<f", 2.0 - i / scalars)
+                # TensorProto: dtype float, no dimensions, float_val or tensor_content
+                tensor = b"\x08\x01\x12\x00" + (b"\x2a\x04" if i % 2 else b"\x22\x04") + number
+                held = b"\x42" + bytes([len(tensor)]) + tensor if tensors else b"\x15" + number
+                plugin = b"\x4a\x0b\x0a\x09\x0a\x07scalars" if tensors and i < 4 else b""
+                value = b"\x0a" + bytes([len(tag)]) + tag + held + plugin
                 summary = b"\x0a" + bytes([len(value)]) + value
                 data = (
                     b"\x09"
@@ -103,9 +112,55 @@ def text(path: Path, megabytes: int) -> None:
             f.write(block)
 
 
+def beside(folder: Path, path: Path, kind: str, peer: Path | None) -> None:
+    """Our reader and, where their environment was named, the peers on the same file."""
+    best = min((ours(path) for _ in range(3)), key=lambda x: x[0])
+    ours_rate = best[1] / best[0]
+    print(
+        f"events: {best[1]:,} {kind}, {path.stat().st_size / 1e6:.0f} MB: {best[0]:.2f} s, {ours_rate:,.0f} a second, sum {best[2]:.3f}"
+    )
+    if peer is None:
+        return
+    done = subprocess.run([peer, "-c", PEER, str(folder)], capture_output=True, text=True)
+    if done.returncode:
+        print("  the peer could not be run:", done.stderr.splitlines()[-1:] or "")
+        return
+    for name, x in json.loads(done.stdout.splitlines()[-1]).items():
+        rate = x["scalars"] / x["seconds"]
+        times = f"we are {ours_rate / rate:.1f} times as quick" if rate else "nothing found"
+        print(
+            f"  {name}: {x['scalars']:,} in {x['seconds']:.2f} s, {rate:,.0f} a second; {times}"
+            + (f", sum {x['sum']:.3f}" if "sum" in x else "")
+        )
+    rust(folder, best[1], peer)
+
+
+def rust(folder: Path, scalars: int, peer: Path) -> None:
+    """TensorBoard's data server, from its start to the end of its first load; it samples what it keeps."""
+    server = next(
+        iter((peer.parent.parent / "lib").glob("python3*/site-packages/tensorboard_data_server/bin/server")), None
+    )
+    if server is None:
+        return
+    begin = time.perf_counter()
+    with subprocess.Popen(
+        [server, "-vv", "--logdir", str(folder), "--port", "0", "--reload", "once"], stderr=subprocess.PIPE, text=True
+    ) as p:
+        assert p.stderr is not None
+        for line in p.stderr:
+            if "load cycle" in line.lower() and ("finish" in line.lower() or "done" in line.lower()):
+                break
+            if time.perf_counter() - begin > 120:
+                break
+        seconds = time.perf_counter() - begin
+        p.terminate()
+    print(f"  Rust data server: {scalars:,} in {seconds:.2f} s, {scalars / seconds:,.0f} a second")
+
+
 def main() -> int:
     ask = argparse.ArgumentParser(description=__doc__)
     ask.add_argument("--scalars", type=int, default=1_000_000)
+    ask.add_argument("--tensors", type=int, default=200_000)
     ask.add_argument("--text-megabytes", type=int, default=1000)
     ask.add_argument("--peer", type=Path)
     ask.add_argument("--logs", type=Path)
@@ -114,22 +169,10 @@ def main() -> int:
         folder = Path(tmp) / "run"
         folder.mkdir()
         path = folder / "events.out.tfevents.1700000000.host.1.0"
-        write_events(path, args.scalars)
-        best = min((ours(path) for _ in range(3)), key=lambda x: x[0])
-        print(
-            f"events: {best[1]:,} scalars, {path.stat().st_size / 1e6:.0f} MB: {best[0]:.2f} s, {best[1] / best[0]:,.0f} a second, sum {best[2]:.3f}"
-        )
-        if args.peer:
-            done = subprocess.run([args.peer, "-c", PEER, str(folder)], capture_output=True, text=True)
-            if done.returncode == 0:
-                for name, x in json.loads(done.stdout.splitlines()[-1]).items():
-                    rate = x["scalars"] / x["seconds"]
-                    print(
-                        f"  {name}: {x['scalars']:,} in {x['seconds']:.2f} s, {rate:,.0f} a second; we are {best[1] / best[0] / max(rate, 1):.1f} times as quick"
-                        + (f", sum {x['sum']:.3f}" if "sum" in x else "")
-                    )
-            else:
-                print("  the peer could not be run:", done.stderr.splitlines()[-1:] or "")
+        for kind, count in (("scalars", args.scalars), ("tensor scalars", args.tensors)):
+            if count:
+                write_events(path, count, kind == "tensor scalars")
+                beside(folder, path, kind, args.peer)
         log = Path(tmp) / "train.log"
         for megabytes in (args.text_megabytes // 10, args.text_megabytes):
             text(log, megabytes)

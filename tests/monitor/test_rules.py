@@ -37,6 +37,7 @@ def test_every_rule_is_quiet_on_the_quiet_sample(rule):
 @pytest.mark.parametrize("rule", RULES, ids=lambda r: f"{r.id}-{r.name}")
 def test_a_rule_has_its_place_and_its_words(rule):
     assert 101 <= int(rule.id.removeprefix("TR")) <= 149
+    assert rule.applies.endswith(".")
     assert rule.what.endswith(".") and rule.why.endswith(".") and rule.known_problems.endswith(".")
 
 

@@ -72,6 +72,7 @@ RULE = Rule(
     name="checkpoint-old",
     level="warning",
     check=check,
+    applies="Every task that saves.",
     what="The newest checkpoint folder is more than two save intervals old (four: critical) while the run goes on, or a weight file in it is empty (critical).",
     why="A crash now loses everything since then.",
     known_problems="Only `checkpoint-<step>` folders beside the log are seen; rotation may have deleted all but the newest.",

@@ -56,6 +56,7 @@ RULE = Rule(
     name="completion-length",
     level="warning",
     check=check,
+    applies="GRPO and PPO.",
     what="At the last five rows more than half of the answers are cut at the limit (95 %: critical); or the median length of the last 20 rows is below 15 % of "
     "that of the first 20 (critical).",
     why="A cut answer has no end and rarely a reward; an answer of a few tokens games the reward.",

@@ -40,6 +40,7 @@ RULE = Rule(
     name="ended-abruptly",
     level="warning",
     check=check,
+    applies="Runs that W&B records.",
     what="A W&B record without exit record, whose size is a whole number of 32 KiB blocks, and whose last row is older than six hours.",
     why="The writer fills its last block only when it closes: the process was killed, or the machine lost power, and the end of the run is not in the file.",
     known_problems="A run that is still going looks the same, hence the six hours.",

@@ -43,6 +43,7 @@ RULE = Rule(
     name="entropy-collapse",
     level="warning",
     check=check,
+    applies="GRPO and PPO.",
     what="In reinforcement learning the median entropy of the last 20 rows is below 30 % of that of the first 20 (warning), below 5 % or 0.01 nat (critical).",
     why="Without variety all answers of a group are alike: no difference in reward, nothing to learn.",
     known_problems="Single dips recover. The level depends on the sampling temperature.",

@@ -98,6 +98,7 @@ RULE = Rule(
     name="eval-loss-diverging",
     level="warning",
     check=check,
+    applies="Every task but GRPO, PPO and other reinforcement learning, and adversarial training: there a rising or zero loss says nothing.",
     what="At least two later evaluations, 80 % of them above the best one, and the median of the last three 5 % (and 0.01) above it and "
     "beyond 1.5 times the noise between evaluations, while the training loss does not rise. Below 15 % a metric that still improves excuses it. Critical: twice the best, or 1.5 times with no "
     "metric (accuracy, F1, …; error rates the other way) better by 0.5 % since.",

@@ -38,6 +38,7 @@ RULE = Rule(
     name="eval-loss-erratic",
     level="warning",
     check=check,
+    applies="Every task but GRPO, PPO and other reinforcement learning, and adversarial training: there a rising or zero loss says nothing.",
     what="At three or more evaluations the loss is above three times the median of the six around it.",
     why="The model is not evaluated as it is trained: statistics of normalisation layers, a mode switch, or an evaluation set of a few odd examples.",
     known_problems="Evaluations on a handful of examples are noisy by nature; then only the median over several says anything.",

@@ -40,6 +40,7 @@ RULE = Rule(
     name="eval-loss-not-finite",
     level="critical",
     check=check,
+    applies="Every task that evaluates.",
     what="The evaluation loss is NaN or infinite. Critical: twice in a row, the last time, or always. Warning: once, finite afterwards.",
     why="A best checkpoint cannot be chosen, and early stopping compares with NaN.",
     known_problems="Evaluation in fp16 may overflow while training is well: the message then says so. Newer Trainers average only the finite losses.",

@@ -39,6 +39,7 @@ RULE = Rule(
     name="eval-too-good",
     level="warning",
     check=check,
+    applies="Every task but GRPO, PPO and other reinforcement learning, and adversarial training: there a rising or zero loss says nothing.",
     what="Within the first tenth of the plan the evaluation loss is below 1e-3, or an accuracy above 0.999.",
     why="Most often the answer leaks into the input, or evaluation and training share their examples.",
     known_problems="Toy tasks are that easy: it is a question, not a fault.",

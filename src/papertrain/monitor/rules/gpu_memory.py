@@ -71,6 +71,7 @@ RULE = Rule(
     name="gpu-memory-growth",
     level="warning",
     check=check,
+    applies="Every task.",
     what="The peak of each eighth of the second half of the run is higher than the one before, by more than 10 % in all, and goes on so to the "
     "capacity before the planned end (where capacity is known).",
     why="Memory that creeps up ends in an out-of-memory error far from its cause: a tensor that is kept, a cache, fragmentation.",

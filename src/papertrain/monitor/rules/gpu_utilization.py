@@ -105,6 +105,7 @@ RULE = Rule(
     name="gpu-underused",
     level="warning",
     check=check,
+    applies="Every task; needs telemetry.",
     what="Utilisation of the cards on which the run holds memory, as the median over ten-minute windows after start-up, or over the windows that end the trace where "
     "it fell in mid-run (three or more, 15 points below the rest); pauses for evaluation and checkpoints may cost 15 points. Normal above 80 %, warning 50 to 80 %, critical below 50 %. Counters of W&B, which cover the machine, "
     "are critical below 30 % only, and a warning below 60 %.",

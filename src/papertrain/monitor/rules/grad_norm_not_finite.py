@@ -67,6 +67,7 @@ RULE = Rule(
     name="grad-norm-not-finite",
     level="critical",
     check=check,
+    applies="Every task.",
     what="The gradient norm is NaN or infinite. Critical: the last three rows, five in a row, more than 5 % of the rows after start-up, or all. "
     "Warning: two or more in a row. Isolated ones, up to 5 % of the rows, are normal.",
     why="It is the earliest honest sign of NaN: the loss follows one step later, or is hidden.",

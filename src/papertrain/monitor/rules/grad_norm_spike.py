@@ -110,6 +110,7 @@ RULE = Rule(
     name="grad-norm-spike",
     level="warning",
     check=check,
+    applies="Every task but GRPO, PPO and other reinforcement learning, and adversarial training: there a rising or zero loss says nothing.",
     what="At least three rows in a row above ten times the median of the last hundred rows and twice their 98th percentile; or four "
     "doublings in a row. Critical: five rows, a hundred times the usual, and the loss higher afterwards.",
     why="The norm leaves its band before the loss does (BLOOM-176B: four iterations earlier).",

@@ -61,6 +61,7 @@ RULE = Rule(
     name="grad-norm-zero",
     level="critical",
     check=check,
+    applies="Every task but GRPO, PPO and other reinforcement learning, and adversarial training: there a rising or zero loss says nothing. In GRPO a group without a difference in reward has no gradient.",
     what="The gradient norm is exactly 0. Critical: at every row while the loss does not fall, or at the last five rows. Warning: at three rows "
     "and more than 2 % of them.",
     why="A step without gradient changes nothing.",

@@ -56,6 +56,7 @@ RULE = Rule(
     name="hang-spinning-collective",
     level="critical",
     check=check,
+    applies="Every task on several cards; needs telemetry with power.",
     what="For 20 samples every card of the run shows at least 97 % utilisation at a constant power below 65 % of its usual.",
     why="Ranks that wait in a collective keep the card busy with a spinning kernel: the run looks alive and does nothing until the time-out.",
     known_problems="Needs power in the telemetry. A memory-bound phase draws less power too, but not constantly.",

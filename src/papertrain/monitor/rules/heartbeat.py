@@ -79,6 +79,7 @@ RULE = Rule(
     name="stalled",
     level="critical",
     check=check,
+    applies="Every task whose rows carry times.",
     what="No new row for ten times the usual interval and two minutes (warning), thirty times and half an hour (critical), while the run has not "
     "ended. A past pause of 300 intervals and half an hour without evaluation or resume is a warning.",
     why="A rank hangs, a file system is frozen or the process is gone: the machines are paid for while nothing happens.",

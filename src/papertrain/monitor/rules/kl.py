@@ -56,6 +56,7 @@ RULE = Rule(
     name="kl-high",
     level="warning",
     check=check,
+    applies="Reinforcement learning and KTO.",
     what="In reinforcement learning the median `kl` of the last ten rows is above 0.5 (warning) or 2 (critical) and has doubled since the start, "
     "or is not finite. `objective/kl`, a sum over the answer, is only tested for being negative.",
     why="The reward is then earned far from the reference model, often by a trick.",

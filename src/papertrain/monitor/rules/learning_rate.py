@@ -89,6 +89,7 @@ RULE = Rule(
     name="learning-rate-invalid",
     level="critical",
     check=check,
+    applies="Every task.",
     what="The learning rate is NaN, infinite or negative (critical), 0 at every row (critical), or 0 for three rows and 2 % of the run "
     "between rows where it is not (warning).",
     why="A step with such a rate destroys the weights, or leaves them as they are.",

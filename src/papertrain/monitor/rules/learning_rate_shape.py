@@ -97,6 +97,7 @@ RULE = Rule(
     name="learning-rate-spike",
     level="warning",
     check=check,
+    applies="Every task.",
     what="One to five points at least 2.5 times above the rate on both sides; or the rate is not continued at a resume (a jump of 20 % of "
     "the peak); or it is above 1e-2 in a program that trains with AdamW while the loss does not fall.",
     why="The schedule is not the one that was meant: a second scheduler, a reset at a resume, a typing error.",

@@ -70,6 +70,7 @@ RULE = Rule(
     name="loss-flat",
     level="critical",
     check=check,
+    applies="Every task but GRPO, PPO and other reinforcement learning, and adversarial training: there a rising or zero loss says nothing.",
     what="From its first points to its last third the loss fell by less than 1 %, and a fall of 2 % is excluded (two standard errors), in a "
     "curve that begins where training began, after warm-up and a quarter of the plan.",
     why="Nothing is learned: no gradient reaches the weights, the rate is far too low, or inputs and labels do not belong together.",

@@ -92,6 +92,7 @@ RULE = Rule(
     name="loss-not-finite",
     level="critical",
     check=check,
+    applies="Every task for NaN and infinity; a loss of exactly 0.0 counts in every task but GRPO, PPO and adversarial training, where it is ordinary.",
     what="The training loss became NaN or infinite, as printed or as hidden by the program. Critical: three such rows (two of them in a row, or 1 % of all), "
     "or the last one, or 0.0 printed beside a non-finite gradient norm. Warning: one or two rows, finite again afterwards.",
     why="Every later step trains on garbage, and so does every checkpoint saved after it.",

@@ -89,6 +89,7 @@ RULE = Rule(
     name="loss-scale-collapse",
     level="critical",
     check=check,
+    applies="fp16 with a dynamic loss scale.",
     what="The loss scale falls by a factor of 8 within 20 rows (32: critical), or more than 5 % of the last 200 steps are skipped (25 %: critical), "
     "or the scale reaches 1 (critical). The search of the first 20 rows is free.",
     why="Each skipped step is a step that does not train; a scale at its minimum means that gradients overflow at any scale.",

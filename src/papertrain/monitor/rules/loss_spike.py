@@ -124,6 +124,7 @@ RULE = Rule(
     name="loss-spike",
     level="critical",
     check=check,
+    applies="Every task but GRPO, PPO and other reinforcement learning, and adversarial training: there a rising or zero loss says nothing.",
     what="The loss stands above m + max(6 sigma, 2 T) (m: median of the last W points, sigma: from successive differences, T: how far "
     "98 % of them stay) and does not come back at once. Critical: at least three points, with a peak of twice m and half a unit above it. "
     "Warning: at least three points above 1.3 m. One single high point that recovers is normal.",

@@ -54,6 +54,7 @@ RULE = Rule(
     name="metric-stuck",
     level="critical",
     check=check,
+    applies="Every task but GRPO, PPO and other reinforcement learning, and adversarial training: there a rising or zero loss says nothing. Not DPO.",
     what="A metric that should rise (accuracy, F1, mAP …) has the same value, to the last digit and below 0.95, at every evaluation, "
     "and it is 0 or no loss has fallen. Critical from four evaluations and a quarter of the plan on, else a warning from three on.",
     why="The model always answers the same, or the metric compares the wrong things.",

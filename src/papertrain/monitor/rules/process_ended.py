@@ -75,6 +75,7 @@ RULE = Rule(
     name="process-ended",
     level="critical",
     check=check,
+    applies="Runs that papertrain launched.",
     what="The record of a launched run says that its process ended with another exit code than 0 (critical; a warning for Ctrl-C and SIGTERM), or names a process that is gone while no "
     "end was recorded (warning).",
     why="The curve may look well up to its last point: nothing comes after it.",

@@ -38,6 +38,7 @@ RULE = Rule(
     name="ranks-out-of-step",
     level="critical",
     check=check,
+    applies="Every task on two or more ranks, where the stacks were asked for.",
     what="With `--stacks`. From torch's flight recorder: in a process group some rank has enqueued fewer collectives than the others, or left no dump while they wait, "
     "or is in another collective (critical). From stacks: at most half of the ranks are elsewhere while the others wait in a collective: critical where two looks "
     "two seconds apart show the same stacks, a warning for a single look.",

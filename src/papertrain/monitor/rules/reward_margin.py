@@ -75,6 +75,7 @@ RULE = Rule(
     name="reward-margin-wrong",
     level="critical",
     check=check,
+    applies="Preference training: DPO and its relatives.",
     what="In preference training: the margin is negative at the last ten rows after warm-up (critical) or exactly 0 after the first step (critical); "
     "the accuracy is below 0.55 after a quarter of the plan (warning); the reward of chosen answers falls below -20 while the margin grows (warning).",
     why="The model learns to prefer the rejected answers, or nothing.",

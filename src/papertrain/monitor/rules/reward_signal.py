@@ -93,6 +93,7 @@ RULE = Rule(
     name="reward-no-signal",
     level="critical",
     check=check,
+    applies="Reinforcement learning.",
     what="In GRPO: at the last 20 rows every group has the same reward within (critical), or 80 % of the groups have (warning); the reward is the same at every "
     "row (critical). In any reinforcement learning: the reward had risen and is now below where it began, beyond three standard errors (critical).",
     why="The advantage of a group without differences is zero: the step changes nothing.",

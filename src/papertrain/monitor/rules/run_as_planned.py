@@ -47,6 +47,7 @@ RULE = Rule(
     name="run-not-as-planned",
     level="warning",
     check=check,
+    applies="Every task with a plan.",
     what="With a plan: the peak of the learning rate is 2 % above or, after warm-up, 10 % below the planned one; the number of steps differs by "
     "more than 2 % and two steps; the logged global batch differs.",
     why="The paper will say what the plan says; the run did something else.",

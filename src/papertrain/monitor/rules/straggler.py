@@ -104,6 +104,7 @@ RULE = Rule(
     name="straggler-rank",
     level="warning",
     check=check,
+    applies="Every task on three or more ranks.",
     what="Among three or more ranks that log their step time or speed (a column or a file per rank), one takes more than 10 % longer than the median "
     "of all ranks at the same step, as the median of the last 20 rows, nine in ten of them slow (40 %: critical). Without such columns: of four or more busy "
     "cards one draws a third less power than the others over the last 40 samples (warning).",

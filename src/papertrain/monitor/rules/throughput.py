@@ -63,6 +63,7 @@ RULE = Rule(
     name="throughput-drop",
     level="warning",
     check=check,
+    applies="Every task.",
     what="Median speed of the last 20 rows against the median of the first hundred stable ones: below 80 % a warning, below 50 % critical, if nine "
     "in ten of the last rows are slow.",
     why="A slow card, node, disk or data loader holds back every rank.",

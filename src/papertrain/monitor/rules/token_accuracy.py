@@ -48,6 +48,7 @@ RULE = Rule(
     name="token-accuracy-falls",
     level="warning",
     check=check,
+    applies="Supervised fine-tuning.",
     what="The median token accuracy of the last W rows is 0.05 below its best such median; or it is below 0.05 after warm-up and a quarter of the plan.",
     why="It moves against the loss in a healthy run; when both fall, masking or packing has changed.",
     known_problems="A different mixture of data later in the run changes it too.",
