@@ -52,6 +52,13 @@ def read_environment(env: str | None, *, near: Path | None = None) -> Environmen
     return next((e for e in candidates if "torch" in e.versions), candidates[0] if candidates else None)
 
 
+def interpreter_environment(program: str) -> Environment | None:
+    """The environment that an interpreter belongs to; None for any other program."""
+    if not Path(program).name.startswith("python"):
+        return None
+    return _read(Path(os.path.abspath(program)).parent.parent)  # noqa: PTH100 - a venv's python is a link to another one
+
+
 def _read(root: Path) -> Environment | None:
     folders = [f for pattern in ("lib/python3*/site-packages", "Lib/site-packages", "usr/lib/python3/dist-packages",
                "usr/local/lib/python3*/dist-packages", "opt/conda/lib/python3*/site-packages") for f in root.glob(pattern)]  # fmt: skip

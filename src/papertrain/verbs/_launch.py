@@ -18,7 +18,7 @@ from papertrain.configs.programs import STARTED, Cell, program
 from papertrain.configs.target import Job, seen_from
 from papertrain.core.commands import line
 from papertrain.core.discover import discover
-from papertrain.core.environment import Environment, read_environment
+from papertrain.core.environment import Environment, interpreter_environment, read_environment
 from papertrain.core.errors import PapertrainError, Refused, nearest
 from papertrain.core.files import Writer
 from papertrain.core.program import Program, Variable, shell_line
@@ -378,11 +378,12 @@ def _first(work: Workspace, one: Ready, environment: Environment | None, place: 
         else []
     )
     method = work.study.method(one.run.method)
+    used = environment or interpreter_environment(next(iter(one.start.words), ""))
     return {
         "schema": "papertrain-record/1", "run": one.run.id, "method": one.run.method, "data": one.run.data, "seed": one.run.seed,
         "target": one.target, "env": one.asked_environment or None, "launcher": one.launcher, "command": shell_line(one.start.words), "words": list(one.start.words),
-        "environment": records.environment_block(variables(one, environment)), "versions": records.versions(environment.versions) if environment else {},
-        "packages": records.frozen(environment.versions) if environment else [],
+        "environment": records.environment_block(variables(one, environment)), "versions": records.versions(used.versions) if used else {},
+        "packages": records.frozen(used.versions) if used else [],
         "plan_digest": work.plan_digest(one.run.method) if method.kind == "train" else None,
         "config": records.digests([work.root / f for f in one.files], work.root), "data_files": records.digests(map(Path, one.data), work.root),
         **records.git_commit(work.root), **records.machine(one.on_cpu), "resumed": one.resume, "attempts": attempts,
