@@ -78,7 +78,9 @@ def rule(id: str, where: Path | None, method: str | None) -> Answer | None:
     for label, sample in ((say("fires"), r.fires), (say("quiet"), r.quiet)):
         if sample:
             lines += [f"  {label}", *(f"    | {line}" for line in sample.splitlines()[:12])]
+    seen_by = line("papertrain", SEES[room], "--help" if where is None else where)
     return Answer(
+        action=seen_by,
         id=r.id, kind="class" if room == "diagnose" else "rule", result=f"{r.id} {r.name} ({r.level})", explanation=r.why, body="\n".join(lines) + "\n",
         data={"rule": {"id": r.id, "name": r.name, "level": r.level, "what": r.what, "why": r.why, "known_problems": r.known_problems,
                        "status": r.status, "source": plain(r.source), "seen_by": SEES[room], "fires": r.fires, "quiet": r.quiet}},

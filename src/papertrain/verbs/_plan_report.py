@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from papertrain.core import ways
+from papertrain.core.commands import line, quoted
 from papertrain.core.report import Report
 from papertrain.core.sentences import translated
 from papertrain.core.texts import say
@@ -20,7 +22,7 @@ from papertrain.verbs import _plan
 
 def report_of(
     p: TrainingPlan, diffs: list[Difference], *, place: Path | None, mode: Mode, before: TrainingPlan | None, wrote: list[str], notes: list[str],
-    command: str, written: bool, env: str | None = None, swept: Sequence[str] = (), test: str = "", doubts: Sequence[str] = (),
+    asked: dict[str, Any], written: bool, host_ram: str = "", env: str | None = None, swept: Sequence[str] = (), test: str = "", doubts: Sequence[str] = (),
 ) -> Report:  # fmt: skip
     missing, unavailable = _plan.environment_notes(p, env)
     defaults = _plan.factory_defaults()
@@ -49,31 +51,31 @@ def report_of(
         body += words.wrapped(words.label(say("cards")), words.cards_line(p))
     body += words.wrapped(words.label(say("data")), words.data_line(p))
     body += words.wrapped(words.label(say("test")), test) if test else []
-    body += [line for n in notes for line in words.wrapped(words.label(say("calibrated")), n)]
+    body += [row for n in notes for row in words.wrapped(words.label(say("calibrated")), n)]
     body += words.wrapped(words.label(say("sweep")), "; ".join(swept)) if swept else []
     lead = say("to make it fit") if p.fits in ("no", "tight") else say("other ways")
     room = p.memory.capacity_bytes if p.memory is not None else None
-    ways = [
+    others = [
         a
         for a in p.alternatives
         if a.fits != "no" and not (room and (a.device_bytes or 0) > room and a.fits == "unknown")
     ]
-    ways.sort(key=lambda a: a.fits == "unknown")  # what fits first, then what hangs on the host's memory
-    if not ways and p.fits in ("no", "tight"):
+    others.sort(key=lambda a: a.fits == "unknown")  # what fits first, then what hangs on the host's memory
+    if not others and p.fits in ("no", "tight"):
         body += words.wrapped(
             words.label(lead),
             say("no change of the layout does on these cards: larger ones, more of them, or a smaller model"),
         )
-    for i, a in enumerate(ways[:4]):
+    for i, a in enumerate(others[:4]):
         body += words.wrapped(words.label(lead if i == 0 else ""), words.alternative_words(a, seconds))
     rest = [d for d in p.decisions() if d not in decisions and d.name != "lora_alpha"]
     details = ["", *words.table(p, rest, diffs), ""]
     details += [
-        line
+        row
         for d in diffs
-        for line in words.wrapped(f"  {d.rules} on {d.name}  ", f"{show_number(d.theirs)}: {translated(d.why)}")
+        for row in words.wrapped(f"  {d.rules} on {d.name}  ", f"{show_number(d.theirs)}: {translated(d.why)}")
     ]
-    details += [f"  {say('measured')}  {line}" for line in (p.memory.basis[1:] if p.memory is not None else ())]
+    details += [f"  {say('measured')}  {row}" for row in (p.memory.basis[1:] if p.memory is not None else ())]
     details += [f"  {d.name}: {d.source.kind}: {d.source.ref}" for d in p.decisions()]
     details += ["", *(f"  {d.name}: {c.says} ({c.ref})" for d in p.decisions() for c in d.contested_by)]
     details += ["", *(f"  {words.alternative_words(a, seconds)}" for a in p.alternatives)]
@@ -87,7 +89,7 @@ def report_of(
         details="\n".join(details),
         explanation=explanation(p, diffs)
         + (say("; provisional, since nothing is written or confirmed") if mode == "exploratory" else ""),
-        action=action(p, place, command, written, mode),
+        action=action(p, place, asked, written, mode, host_ram),
         warnings=(
             *map(translated, p.warnings),
             *doubts,
@@ -141,34 +143,52 @@ def explanation(p: TrainingPlan, diffs: list[Difference]) -> str:
     return text
 
 
-def command_of(o: dict[str, Any]) -> str:
-    """The same call as a line to copy: the options that were given, quoted for a shell."""
+def command_of(o: dict[str, Any], changes: tuple[dict[str, str], dict[str, str]] = ({}, {})) -> str:
+    """The same call as a line to copy: the options that were given, with the changes of another way, quoted for a shell."""
+    options, sets = changes
     words = ["papertrain", "plan", str(o["target"])]
     for key in ("data", "test", "gpu", "nodes", "host_ram", "disk", "task", "method", "seq_len", "rules", "name"):
-        if o[key] is not None:
-            words += [f"--{key.replace('_', '-')}", str(o[key])]
-    words += [w for pair in o["sets"] for w in ("--set", pair)]
+        said = options.get(key, o[key])
+        if key == "nodes" and "gpu" in options:
+            said = options.get("nodes")
+        if said is not None:
+            words += [f"--{key.replace('_', '-')}", str(said)]
+    gone = {*sets, *(name for name, option in ways.OPTIONS.items() if option in options)}
+    gone |= {"micro_batch_size", "gradient_accumulation_steps", "zero_stage", "offload"} if "gpu" in options else set()
+    gone |= {"gradient_accumulation_steps"} if "micro_batch_size" in sets else set()
+    kept = [pair for pair in o["sets"] if pair.partition("=")[0].strip().replace("-", "_") not in gone]
+    words += [w for pair in (*kept, *(f"{k}={v}" for k, v in sets.items())) for w in ("--set", pair)]
     words += ["--fine-grained"] if o["fine_grained"] else []
     return shlex.join(words)
 
 
-def action(p: TrainingPlan, place: Path | None, command: str, written: bool, mode: Mode | None = None) -> str:
+def action(
+    p: TrainingPlan,
+    place: Path | None,
+    asked: dict[str, Any],
+    written: bool,
+    mode: Mode | None = None,
+    host_ram: str = "",
+) -> str:
     """What to run now: the nearest way to make it fit, else the step after the plan."""
-    best = p.alternatives[0] if p.alternatives else None
-    if p.fits == "no" and best is not None and best.fits in ("yes", "tight") and "gpus" not in best.changes:
-        sets = " ".join(f"--set {k}={v}" for k, v in best.changes.items() if k != "gradient_accumulation_steps")
-        if sets:
-            return f"papertrain plan {shlex.quote(str(place))} {sets}" if written else f"{command} {sets}"
-    needs_host = p.compute.host_memory_bytes is None and any(
-        a.fits == "unknown" and "offload" in a.changes for a in p.alternatives
-    )
-    if p.fits == "no" and needs_host:
-        return f"papertrain plan {shlex.quote(str(place))} --host-ram SIZE" if written else f"{command} --host-ram SIZE"
+    best = ways.nearest_way(p) if p.fits == "no" else None
+    if best is not None:
+        changes = ways.way(p, best.changes)
+        if written and place is not None:
+            return line("papertrain", "plan", place, *ways.words(*changes))
+        return command_of(asked, changes)
+    if p.fits == "no" and host_ram:
+        if written and place is not None:
+            return line("papertrain", "plan", place, "--host-ram", host_ram, "--mode", "exploratory")
+        return command_of(asked, ({"host_ram": host_ram}, {}))
+    if p.fits == "no":
+        return "papertrain explain recipes"
     if written and place is not None:
         from papertrain.core.workspace import Workspace
         from papertrain.evidence.checklist import next_step
 
         step = next_step(Workspace(place), mode)
-        return step.next if step is not None else f"papertrain generate {shlex.quote(str(place))}"
-    more = "" if p.dataset is not None else " --data FILE"
-    return f"{command}{more} -o {shlex.quote(str(place)) if place is not None else 'work'}"
+        return step.next if step is not None else line("papertrain", "generate", place)
+    if p.dataset is None:
+        return line("papertrain", "plan", "--help")
+    return f"{command_of(asked)} -o {quoted(place) if place is not None else 'work'}"

@@ -46,6 +46,7 @@ def generate(
     from papertrain.core.gate import decide_mode
     from papertrain.core.redact import holds_secret
     from papertrain.core.texts import say
+    from papertrain.core.ways import too_large
     from papertrain.core.workspace import Workspace
     from papertrain.evidence.checklist import untrainable
     from papertrain.evidence.test_set import FILES, named_files
@@ -105,7 +106,7 @@ def generate(
     )
     return Report(
         verb="generate",
-        warnings=(*([say("edited since papertrain wrote it, so left alone: {names}; --dry-run shows what the plan says there, --overwrite replaces it", names=", ".join(kept))] if kept else []), *untold_template(todo, made.written), *absent(root, todo), *runs_code(todo, made.written)), result=result, explanation=because, action=action, body=body, mode=settled,
+        warnings=(*([say("edited since papertrain wrote it, so left alone: {names}; --dry-run shows what the plan says there, --overwrite replaces it", names=", ".join(kept))] if kept else []), *(large for job in todo if (large := too_large(job.plan))), *untold_template(todo, made.written), *absent(root, todo), *runs_code(todo, made.written)), result=result, explanation=because, action=action, body=body, mode=settled,
         details="\n".join(f"  {where}: {name}: {why}" for where, unsaid in made.cannot_say.items() for name, why in unsaid.items()),
         data={
             "files": [{"path": c.path, "state": c.kind, "bytes": c.size, "sha256": sha256_text(made.files[c.path])} for c in w.changes],

@@ -48,6 +48,11 @@ def launch(
     ] = None,
     restarts: Annotated[int, Arg("supervised: start a run again at most so many times", "N")] = 3,
     yes: Annotated[bool, Arg("start; without it the command is shown, and asked for at a terminal")] = False,
+    tasks: Annotated[
+        Sequence[str],
+        Arg("evaluate the trained methods on these tasks instead, as `evaluate --tasks` shows it", "TASK"),
+    ] = (),
+    shots: Annotated[int | None, Arg("with --tasks: few-shot examples", "N")] = None,
     passthrough: Annotated[Sequence[str], Arg("words after -- are passed to the training")] = (),
     env: EnvArg = None,
     mode: ModeArg = None,
@@ -68,6 +73,12 @@ def launch(
       papertrain launch work --resume --yes -- --learning_rate 1e-4
       papertrain launch work --supervise --requeue --repair execution --yes
     """
+    if tasks:
+        from papertrain.verbs._evaluate_run import launched
+
+        return launched(
+            work, tasks, shots=shots, run=run, more=passthrough, env=env, mode=mode, start=yes and not dry_run
+        )
     from msgspec import structs
 
     from papertrain.core.gate import decide_mode, require_confirmed
@@ -107,6 +118,7 @@ def launch(
     array = policy is None and _array.fits(todo)
     warnings = [
         *dict.fromkeys(unready),
+        *_too_large(space, chosen),
         *_unscored(space, chosen),
         *_stale(space, chosen, settled),
         *_preflight(space, todo, settled),
@@ -224,6 +236,14 @@ def _stale(space: Workspace, chosen: Sequence[Run], mode: Mode) -> list[str]:
                 )
             found.append(text + ": " + line("papertrain", "generate", space.root))
     return found
+
+
+def _too_large(space: Workspace, chosen: Sequence[Run]) -> list[str]:
+    from papertrain.core.ways import too_large
+
+    study = space.study
+    methods = dict.fromkeys(c.method for c in chosen if study.method(c.method).kind == "train")
+    return [large for m in methods if (large := too_large(space.plan(m)))]
 
 
 def _unscored(space: Workspace, chosen: Sequence[Run]) -> list[str]:

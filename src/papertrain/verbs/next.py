@@ -27,7 +27,9 @@ def next(
 
     if work is None and Workspace.is_workspace(Path()):
         work = Path()
-    if work is None or (work.is_dir() and not Workspace.is_workspace(work)) or not work.exists():
+    if work is not None and not work.exists():
+        Workspace.open(work)  # which says so
+    if work is None or (work.is_dir() and not Workspace.is_workspace(work)):
         place = work or Path("work")
         command = line("papertrain", "plan", "MODEL", "--data", "FILE", "-o", place)
         return Report(
@@ -35,7 +37,7 @@ def next(
             mode=decide_mode(mode, work),
             result=command,
             explanation=say("there is no plan yet: everything else follows from it"),
-            action=command,
+            action=line("papertrain", "plan", "--help"),
             data={"command": command, "step": "derive", "because": "no workspace"},
         )
     space = Workspace.open(work)

@@ -89,7 +89,8 @@ def plan(
     from papertrain.verbs import _sweep
     from papertrain.verbs._plan_report import command_of, report_of
 
-    command = command_of(locals())
+    asked = dict(locals())
+    command = command_of(asked)
     again = Workspace.is_workspace(Path(target)) and not (Path(target) / "config.json").is_file()
     place = output or (Path(target) if again else None)
     chosen = decide_mode(mode, place)
@@ -123,7 +124,7 @@ def plan(
     elif confirm:
         raise PapertrainError("--confirm needs a workspace to record it in: name one with -o", code="no-workspace")
     return report_of(
-        derived, diffs, place=place, mode=chosen, before=before, wrote=wrote, notes=notes, command=command, written=written and not dry_run, env=env,
+        derived, diffs, place=place, mode=chosen, before=before, wrote=wrote, notes=notes, asked=asked, host_ram=_host_ram(question, derived), written=written and not dry_run, env=env,
         test=held, doubts=doubts, swept=[f"{p.name}: {sweep} {show_number(p.values()[sweep])}" for _, p, _ in [(question, derived, diffs), *around]] if sweep else [],
     )  # fmt: skip
 
@@ -283,6 +284,26 @@ def _calibrated(q: Question, path: Path) -> tuple[Question, list[str]]:
 
 
 Made = tuple["Question", "TrainingPlan", "list[Difference]"]
+
+
+def _host_ram(q: Question, p: TrainingPlan) -> str:
+    """The smallest usual memory of a machine with which an offload would fit, where nobody said how much there is."""
+    from msgspec import structs
+
+    from papertrain.core.units import parse_bytes
+    from papertrain.plan.derive import derive
+
+    if p.fits != "no" or q.compute.host_memory_bytes is not None:
+        return ""
+    if not any(a.fits == "unknown" and "offload" in a.changes for a in p.alternatives):
+        return ""
+    for size in ("64GB", "128GB", "256GB", "512GB", "1TB", "2TB", "4TB"):
+        tried = derive(
+            structs.replace(q, compute=structs.replace(q.compute, host_memory_bytes=parse_bytes(size))), ways=False
+        )
+        if tried.fits in ("yes", "tight") or any(a.fits in ("yes", "tight") for a in tried.alternatives):
+            return size
+    return ""
 
 
 def _held(file: Path, q: Question) -> tuple[str, list[str]]:

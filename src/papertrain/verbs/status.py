@@ -6,10 +6,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
+from papertrain.core.commands import line
 from papertrain.core.params import Arg, ModeArg
 from papertrain.core.report import Report
 from papertrain.core.texts import say
 from papertrain.core.values import plain
+from papertrain.core.ways import too_large
 from papertrain.core.workspace import Workspace
 
 MARKS = {"done": "✓", "unconfirmed": "?", "stale": "~", "missing": "·"}
@@ -63,7 +65,8 @@ def status(
         explanation=say("{name}: {because}", name=first.name, because=first.because)
         if first
         else say("every step is done"),
-        action=first.next if first else None,
+        action=first.next if first else line("papertrain", "report", work, "-o", "report.html"),
+        warnings=tuple(large for m in space.methods() if (large := too_large(space.plan(m)))),
         data={
             "steps": plain(found),
             "grid": [{"run": r.id, "state": r.state, "because": r.because} for r in grid],
