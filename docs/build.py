@@ -116,6 +116,8 @@ def rule_pages() -> dict[str, str]:
 def rule_page(rule: Any) -> str:
     kind = f"{rule.branch}, benign: no failure" if getattr(rule, "benign", False) else getattr(rule, "branch", rule.level)  # fmt: skip
     parts = [f"# {rule.id} {rule.name}\n", NOTE, f"*{kind}, {rule.status}*\n", f"**What.** {rule.what}\n", f"**Why.** {rule.why}\n"]  # fmt: skip
+    if rule.applies:
+        parts.append(f"**Holds for.** {rule.applies}\n")
     if rule.known_problems:
         parts.append(f"**Known problems.** {rule.known_problems}\n")
     if getattr(rule, "next_check", ""):
