@@ -22,18 +22,23 @@ Template = tuple[tuple[str, ...], tuple[str, ...], str]
 """The fixed pieces, the names of the values between them, and the other language's template."""
 
 
-def translated(text: str, depth: int = 0) -> str:
+def translated(text: str) -> str:
     """The sentence in the user's language; as it is where no template fits."""
     lang = language.get()
     if lang == "en" or not text or len(text) > LONGEST or text.isspace():
         return text
+    return _told(text, lang, 0)
+
+
+@lru_cache(maxsize=4096)
+def _told(text: str, lang: str, depth: int) -> str:
     exact, made = _known(lang)
     if text in exact:
         return exact[text]
     found = _best(text, made)
     if found is not None:
         (_, names, other), values = found
-        told = {n: translated(v, depth + 1) if depth < DEPTH and " " in v else _word(v, exact) for n, v in zip(names, values, strict=True)}  # fmt: skip
+        told = {n: _told(v, lang, depth + 1) if depth < DEPTH and " " in v else _word(v, exact) for n, v in zip(names, values, strict=True)}  # fmt: skip
         return string.Formatter().vformat(other, [told.get(str(i), "") for i in range(len(told))], told)
     if depth < DEPTH:
         for mark, wide in ((". ", " "), ("; ", "；"), (", ", "，")):
@@ -41,7 +46,7 @@ def translated(text: str, depth: int = 0) -> str:
                 parts = text.split(mark)
                 if mark == ". ":
                     parts = [f"{p}." for p in parts[:-1]] + parts[-1:]
-                other_parts = [translated(p, depth + 1) for p in parts]
+                other_parts = [_told(p, lang, depth + 1) for p in parts]
                 if parts != other_parts:
                     return wide.join(other_parts)
     return text
@@ -62,10 +67,10 @@ def _word(value: str, exact: dict[str, str]) -> str:
     return exact.get(value, value)
 
 
-def _best(text: str, made: list[Template]) -> tuple[Template, list[str]] | None:
+def _best(text: str, made: list[tuple[str, Template]]) -> tuple[Template, list[str]] | None:
     """The template with the most fixed text that fits the whole sentence."""
-    for template in made:
-        values = _values(text, template[0])
+    for longest, template in made:
+        values = _values(text, template[0]) if longest in text else None
         if values is not None and _believable(template[0], values):
             return template, values
     return None
@@ -88,8 +93,9 @@ def _values(text: str, pieces: tuple[str, ...]) -> list[str] | None:
 
 
 @lru_cache
-def _known(lang: str) -> tuple[dict[str, str], list[Template]]:
-    """(sentences without values, templates with the most fixed text first) of every file of that language."""
+def _known(lang: str) -> tuple[dict[str, str], list[tuple[str, Template]]]:
+    """(sentences without values, templates with the most fixed text first) of every file of that language. With each
+    template its longest piece, so that most are passed over at a glance."""
     entries = dict(catalogue(lang))
     for file in sorted(CATALOGUES.glob(f"{lang}-*.toml")):
         for table in tomllib.loads(file.read_text("utf-8")).values():
@@ -100,8 +106,8 @@ def _known(lang: str) -> tuple[dict[str, str], list[Template]]:
         if not names:
             exact[english.replace("{{", "{").replace("}}", "}")] = other.replace("{{", "{").replace("}}", "}")
         elif _letters(pieces) >= SURE and len(set(names)) == len(names):
-            made.append((pieces, names, _plain(other)))
-    return exact, sorted(made, key=lambda t: -sum(map(len, t[0])))
+            made.append((max(pieces, key=len), (pieces, names, _plain(other))))
+    return exact, sorted(made, key=lambda t: -sum(map(len, t[1][0])))
 
 
 def _split(template: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
