@@ -243,3 +243,14 @@ def test_a_second_training_in_the_same_console_log_is_a_run_of_its_own(tmp_path)
     found = examine([path])[0]
     assert found.level == "normal", [v.says for v in found.verdicts]
     assert found.steps == 40 and any("2 runs follow each other" in n for n in found.notes)
+
+
+def test_rows_without_a_step_are_counted_as_they_were_before_neighbours_were_merged():
+    from papertrain.monitor.curve import curve
+
+    table = Table("x", "hf_stdout", most=1000)
+    for i in range(10_000):
+        table.row([("loss", 1.0)], line=i)
+    table.finish()
+    c = curve("train_loss", "loss", "x", table.columns["loss"])
+    assert len(c) <= 1000 and abs(c.steps[-1] - 10_000) <= 16

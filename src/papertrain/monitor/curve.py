@@ -95,7 +95,7 @@ def curve(name: str, raw: str, file: str, column: Column) -> Curve:
         steps = (
             whole
             if by_epoch
-            else [s if s != NO_STEP else i + 1 for i, s in enumerate(steps)]
+            else [s if s != NO_STEP else (i + 1) * column.merged for i, s in enumerate(steps)]
             if len({*steps}) == 1
             else fill(steps)
         )
