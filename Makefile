@@ -37,13 +37,14 @@ bare: .envs/bare/.done  ## the base install without any extra, in .envs/bare
 	@.envs/bare/bin/$(PIP) -e .
 	@touch $@
 
-FRAMEWORKS := llamafactory deepspeed trl hf4 axolotl ray
+FRAMEWORKS := llamafactory deepspeed trl hf4 axolotl ray lmeval
 
 frameworks: framework-environments  ## the real frameworks read what generate writes: LLaMA-Factory, DeepSpeed, TRL, accelerate, Axolotl
 	$(BIN)/python -m pytest -m "frameworks or cluster"
 
 framework-environments: install train $(FRAMEWORKS:%=.envs/%/.done)  ## their environments (about five minutes, 3 GB), and Slurm
 	@sh requirements/slurm.sh
+	@sh requirements/r.sh
 
 .envs/%/.done: requirements/%.txt $(TRAIN)/.done
 	@PYTHON=$(PYTHON) sh requirements/frameworks.sh $*

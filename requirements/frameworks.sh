@@ -34,6 +34,11 @@ make_it() {
       beside_train
       DS_BUILD_OPS=0 pip --no-deps --no-build-isolation -r requirements/deepspeed.txt
       DS_ACCELERATOR=cpu "$home/bin/python" -c 'from deepspeed.runtime.config import DeepSpeedConfig' ;;
+    lmeval)
+      beside_train
+      pip --no-deps lm-eval==0.4.13 statsmodels==0.15.0 patsy==1.0.3
+      pip torch==2.13.0 -r requirements/lmeval.txt
+      "$home/bin/python" -c 'import lm_eval, statsmodels.api' ;;
     trl | hf4)
       beside_train
       pip --no-deps -r "requirements/$name.txt"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from papertrain.core.commands import line
@@ -11,19 +12,24 @@ if TYPE_CHECKING:
     from papertrain.core.workspace import Run, Workspace
 
 
-def commands(work: Workspace, tasks: list[str], shots: int | None, seed: int) -> list[dict[str, Any]]:
-    """Per run: the study's own test sets through evaluate.py or LLaMA-Factory, everything else through lm_eval."""
+def commands(
+    work: Workspace, tasks: list[str], shots: int | None, seed: int, more: Sequence[str] = (), only: str | None = None
+) -> list[dict[str, Any]]:
+    """Per run: the study's own test sets through evaluate.py or LLaMA-Factory, everything else through lm_eval.
+
+    more: words for lm_eval that all methods get alike (`--include_path DIR`, `--device cpu`). only: one run.
+    """
     study = work.study
     own = {d.name: d.test for d in study.datasets}
     harness = [t for t in tasks if t not in own]
     out: list[dict[str, Any]] = []
     for run in work.grid():
-        if study.method(run.method).kind != "train":
+        if study.method(run.method).kind != "train" or (only is not None and run.id != only):
             continue
         if run.data in tasks and own[run.data]:
             out.append(_own(work, run, str(own[run.data])))
         if harness:
-            out.append(_harness(work, run, harness, shots, seed))
+            out.append(_harness(work, run, harness, shots, seed, more))
     return out
 
 
@@ -66,7 +72,9 @@ def _own(work: Workspace, run: Run, test: str) -> dict[str, Any]:
     return {"run": run.id, "with": "evaluate.py", "command": command, "because": because}
 
 
-def _harness(work: Workspace, run: Run, tasks: list[str], shots: int | None, seed: int) -> dict[str, Any]:
+def _harness(
+    work: Workspace, run: Run, tasks: list[str], shots: int | None, seed: int, more: Sequence[str]
+) -> dict[str, Any]:
     place, kind = model_folder(work, run.id)
     base = ""
     if kind == "adapter":
@@ -77,5 +85,5 @@ def _harness(work: Workspace, run: Run, tasks: list[str], shots: int | None, see
     command = (
         f"lm_eval --model hf --model_args {shlex.quote(args)} --tasks {shlex.quote(','.join(tasks))}{few} --batch_size auto --seed {seed} "
         f"--log_samples --output_path {shlex.quote(str(work.result_path(run.id)))}"
-    )
+    ) + "".join(f" {shlex.quote(word)}" for word in more)
     return {"run": run.id, "with": "lm-evaluation-harness", "command": command, "because": _because(run)}

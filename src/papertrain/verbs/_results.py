@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -30,6 +31,17 @@ def state_of(work: Workspace, run: Run) -> str:
     return f"{run.state}: {run.because}"
 
 
+STAMP = re.compile(r"_\d{4}-\d\d-\d\dT[\d.:-]+$")
+
+
+def harness(work: Workspace, run: str) -> list[Path]:
+    """What lm-evaluation-harness wrote for a run: of each file the newest, since it never replaces one."""
+    folder = work.result_path(run)
+    files = [*folder.glob("**/samples_*.jsonl"), *folder.glob("**/results_*.json")]
+    newest = {(f.parent, STAMP.sub("", f.stem)): f for f in sorted(files)}
+    return sorted(newest.values())
+
+
 def read_run(work: Workspace, run: Run, given: dict[str, str]) -> list[Reading]:
     """What a run left behind, placed in the grid. A damaged file is an issue, not the end."""
     from papertrain.core.errors import PapertrainError
@@ -38,7 +50,9 @@ def read_run(work: Workspace, run: Run, given: dict[str, str]) -> list[Reading]:
 
     predictions, reported = outputs(work, run.id)
     found = []
-    for path in predictions or reported:
+    tasks = harness(work, run.id)
+    own = [p for p in reported if p.suffix != ".jsonl" and not p.is_relative_to(work.result_path(run.id))]
+    for path in [*(predictions or own), *tasks]:
         try:
             reading = read_file(path, given)
         except PapertrainError as error:
@@ -50,7 +64,10 @@ def read_run(work: Workspace, run: Run, given: dict[str, str]) -> list[Reading]:
             for s in reading.scores
             if not s.metric.startswith("train")
         ]
-        items = [msgspec.structs.replace(i, **place, dataset=run.data) for i in reading.items]
+        items = [
+            msgspec.structs.replace(i, **place, dataset=i.dataset if path in tasks and i.dataset else run.data)
+            for i in reading.items
+        ]
         found.append(msgspec.structs.replace(reading, scores=scores, items=items))
     return found
 

@@ -27,7 +27,9 @@ def evaluate(
     columns: Annotated[
         Sequence[str], Arg("which column is what: label=NAME,prediction=NAME,id=NAME,positive=CLASS", "ROLE=NAME")
     ] = (),
-    tasks: Annotated[Sequence[str], Arg("show the commands that evaluate every method on these tasks", "TASK")] = (),
+    tasks: Annotated[
+        Sequence[str], Arg("the commands that evaluate every method on these tasks; launch --tasks starts them", "TASK")
+    ] = (),
     shots: Annotated[int | None, Arg("few-shot examples of those commands", "N")] = None,
     seed: Annotated[int, Arg("seed of the resampled intervals, and of the evaluation commands", "N")] = 7,
     resamples: Annotated[int, Arg("bootstrap resamples", "N", advanced=True)] = 10_000,
@@ -41,7 +43,7 @@ def evaluate(
     A file of predictions holds a label and a prediction (or a score, probabilities, generated text, right/wrong) per
     example, as CSV, JSON lines, parquet or npz. In a workspace every finished run is scored; the scores go to
     results/<run>/metrics.json and to evidence.jsonl. With --tasks nothing is run: the exact commands are shown, the same
-    settings for every method.
+    settings for every method; `papertrain launch WORK --tasks …` starts them.
 
     papertrain evaluate predictions.csv
     papertrain evaluate preds.jsonl --columns label=gold,prediction=output --metrics em,token_f1
@@ -360,5 +362,7 @@ def _commands(work: Workspace, tasks: list[str], shots: int | None, seed: int, m
     )
     result = say("{n} commands for {t} task(s); none was started", n=len(rows), t=len(tasks))
     says = say("same tasks, shots, seed and per-example output for every method, so that the results can be paired")
-    return Report(verb="evaluate", result=result, explanation=says, action=f"papertrain compare {quoted(work.root)}", body=body,
+    few = ["--shots", shots] if shots is not None else []
+    action = line("papertrain", "launch", work.root, "--tasks", ",".join(tasks), *few, "--yes")
+    return Report(verb="evaluate", result=result, explanation=says, action=action, body=body,
                   data={"commands": rows, "metrics": []}, mode=mode)  # fmt: skip
