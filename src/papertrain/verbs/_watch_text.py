@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from papertrain.core.commands import quoted
+from papertrain.core.sentences import translated
 from papertrain.core.texts import say
 
 if TYPE_CHECKING:
@@ -136,7 +137,7 @@ def explanation(e: Examination, run: History) -> str:
     worst = max(e.signals, key=lambda s: ORDER.index(s.level))
     if worst.rule:
         rule = all_rules()[worst.rule]
-        words = f"{rule.why} ({rule.id} {rule.name})"
+        words = f"{translated(rule.why)} ({rule.id} {rule.name})"
         if worst.cls:
             words += say("; diagnose looks at {cls} first", cls=worst.cls)
         good = last_good(run, worst.since_step) if worst.level == "critical" else ""
