@@ -24,7 +24,7 @@ def show_bytes(n: float | None) -> str:
     if n is None:
         return "unknown"
     for unit, size in (("TiB", TIB), ("GiB", GIB), ("MiB", MIB), ("KiB", KIB)):
-        if abs(n) >= size:
+        if round(abs(n) / size, 2) >= 1:  # 1022.3 MiB are 1.0 GiB, as they are where all is said in GiB
             return f"{n / size:.1f} {unit}"
     return f"{n:.0f} B"
 

@@ -79,11 +79,16 @@ def time_words(p: TrainingPlan) -> str:
         return say("{steps}, time unknown", steps=counted)
     if d.total_seconds.value is None or steps is None:
         return say("{steps}, {seconds} a step", steps=counted, seconds=show_seconds(d.step_seconds.value))
-    total = d.total_seconds
-    hours = (total.value or 0.0) * p.compute.gpus / 3600
-    return f"{counted}, {show_seconds(total.value)}{span(total, show_seconds)}" + (
-        "" if p.compute.gpu.id == "cpu" else say(", {n} GPU-hours", n=f"{hours:.2g}")
-    )
+    return f"{counted}, {show_seconds(d.total_seconds.value)}{span(d.total_seconds, show_seconds)}{spent(p)}"
+
+
+def spent(p: TrainingPlan) -> str:
+    """`, 0.019 GPU-hours` of the whole run; nothing on a processor, or where the time is unknown."""
+    seconds = None if p.duration is None else p.duration.total_seconds.value
+    if seconds is None or p.compute.gpu.id == "cpu":
+        return ""
+    hours = seconds * p.compute.gpus / 3600
+    return say(", {n} GPU-hours", n=f"{hours:.2g}" if hours < 100 else f"{hours:,.0f}")
 
 
 def gigabytes(n: float | None) -> str:
@@ -155,6 +160,16 @@ def parts_of(m: Memory) -> dict[str, float]:
         if round(rest / tenth) > 0:
             found[RESERVE] = rest
     return found
+
+
+def parts_text(m: Memory) -> str:
+    """The parts in words. Tenths of a GiB add up on a large device; a small one is said as it was predicted."""
+    whole = m.device_bytes.value
+    if whole is not None and whole >= 10 * 2**30:
+        return ", ".join(f"{k} {gigabytes(v)} GiB" for k, v in parts_of(m).items())
+    found = {k: v for k, v in m.components.items() if v >= 2**20 / 10}
+    rest = 0.0 if whole is None else whole - sum(m.components.values())
+    return ", ".join(f"{k} {show_bytes(v)}" for k, v in {**found, **({RESERVE: rest} if rest >= 2**20 else {})}.items())
 
 
 def bar(n: float) -> str:
@@ -288,11 +303,7 @@ def memory_section(p: TrainingPlan) -> list[str]:
     lines += [f"| {name} | unknown: {cell(e.unknown)} | |" for name, e in rows if e.value is None]
     lines += [
         "",
-        "Parts at the peak ("
-        + m.peak_phase.replace("_", " ")
-        + "): "
-        + ", ".join(f"{k} {show_bytes(v)}" for k, v in parts_of(m).items())
-        + ".",
+        "Parts at the peak (" + m.peak_phase.replace("_", " ") + "): " + parts_text(m) + ".",
     ]
     return [
         *lines,
@@ -314,10 +325,7 @@ def time_section(p: TrainingPlan) -> list[str]:
         ]
     lines = ["", "## Time", "", f"- one step: {show_seconds(d.step_seconds.value)}{span(d.step_seconds, show_seconds)}"]
     if d.total_seconds.value is not None:
-        hours = d.total_seconds.value * p.compute.gpus / 3600
-        lines += [
-            f"- the run: {show_seconds(d.total_seconds.value)}{span(d.total_seconds, show_seconds)}, {hours:,.1f} GPU-hours"
-        ]
+        lines.append(f"- the run: {show_seconds(d.total_seconds.value)}{span(d.total_seconds, show_seconds)}{spent(p)}")
     return [*lines, f"- basis: {d.basis}"] if d.basis else lines
 
 
