@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
+import os
+import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
-from environments import read_by
+from environments import HERE, folder, read_by
 from plans import make_job
 from test_targets import seeded_jobs
 
@@ -131,3 +134,32 @@ def test_axolotls_schema_holds_the_values_of_the_plan(tmp_path: Path) -> None:
         if job.adapters:
             wanted |= {"lora_r": v["lora_rank"], "lora_alpha": v["lora_alpha"], "lora_dropout": v["lora_dropout"]}
         same(line["held"], wanted, line["file"])
+
+
+def test_the_script_trains_under_the_last_line_before_transformers_5_with_the_same_losses(tmp_path: Path) -> None:
+    from papertrain.configs.generating import generate
+
+    train, older = folder("train") / "bin/python", folder("hf4") / "bin/python"
+    env = os.environ | {"HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": "", "TOKENIZERS_PARALLELISM": "false"}  # fmt: skip
+
+    def start(*words: str) -> None:
+        done = subprocess.run(words, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=300)
+        assert done.returncode == 0, done.stderr[-3000:]
+
+    start(str(train), str(HERE / "tiny_model.py"), str(tmp_path))
+    # As a model of that line is saved: transformers 5 writes a class into it that only it has.
+    config = tmp_path / "model/tokenizer_config.json"
+    config.write_text(json.dumps(json.loads(config.read_text()) | {"tokenizer_class": "PreTrainedTokenizerFast"}))
+    options = {"model": "smollm", "card": "cpu", "cards": 1, "method": "lora", "precision": "fp32", "model_path": "model", "train": "train.jsonl", "micro_batch_size": 8,
+               "gradient_accumulation_steps": 2, "epochs": 1.0, "total_steps": 5, "warmup_steps": 1, "eval_steps": 5, "save_steps": 5, "sequence_length": 96,
+               "early_stopping_patience": 0, "gradient_checkpointing": "none", "lora_dropout": 0.0}  # fmt: skip
+    for name, text in generate([make_job(**options)], ["script"]).files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    losses = {}
+    for python, version in ((train, "5."), (older, "4.57")):
+        start(str(python), "configs/ours/script/train.py", "--output_dir", version)
+        lines = [json.loads(line) for line in (tmp_path / version / "train_log.jsonl").read_text().splitlines()]
+        assert lines[0]["versions"]["transformers"].startswith(version)
+        losses[version] = [x["loss"] for x in lines if "loss" in x]
+    assert losses["4.57"] == pytest.approx(losses["5."], abs=1e-4)
