@@ -27,12 +27,6 @@ DEPTH = 3
 MOST_FILES = 4096
 BETWEEN = 2.0
 """Seconds between two looks at living processes: what stands still in both is stuck, what moves is not."""
-NAMES = {
-    "collective": "waits in a collective",
-    "data": "waits for data",
-    "saving": "writes a checkpoint",
-    "other": "is elsewhere",
-}
 
 
 class Ranks(Record, frozen=True, kw_only=True):
@@ -346,11 +340,20 @@ def place(found: Ranks, rank: int | None, f: Flight | None) -> str:
     return say("its stack is not there")
 
 
+def doing(s: Stack) -> str:
+    """In words."""
+    if s.doing == "collective":
+        return say("waits in a collective")
+    if s.doing == "data":
+        return say("waits for data")
+    return say("writes a checkpoint") if s.doing == "saving" else say("is elsewhere")
+
+
 def lines(found: Ranks) -> list[str]:
     """One line per rank, for people."""
     rows = []
     for s in sorted(found.stacks, key=lambda s: (s.rank is None, s.rank or 0, s.pid or 0)):
-        rows.append(f"{who(s.rank, s.host, s):<24} {NAMES[s.doing]}: {s.own or '?'}")
+        rows.append(f"{who(s.rank, s.host, s):<24} {doing(s)}: {s.own or '?'}")
     for f in sorted(found.flights, key=lambda f: (f.rank is None, f.rank or 0)):
         rows += [
             f"{who(f.rank, f.host):<24} {g.group}: {g.enqueued} enqueued, {g.completed} completed, last {g.op} {g.state}"
