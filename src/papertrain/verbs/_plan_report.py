@@ -31,7 +31,7 @@ def report_of(
     body = [""]
     if before is not None:
         moved = _plan.changed(before, p)
-        body += [f"  {say('changed')}  {m}" for m in moved] or [f"  {say('nothing changed')}"]
+        body += [f"  {say('changed')}  {m}" for m in moved] or ([] if swept else [f"  {say('nothing changed')}"])
         body.append("")
     body += words.table(p, decisions, diffs)
     body.append(

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
-from papertrain.core.params import Arg, DryRunArg, ModeArg, OutArg, OverwriteArg
+from papertrain.core.params import Arg, DryRunArg, ModeArg, OverwriteArg
 from papertrain.core.report import Report
 
 
@@ -18,7 +18,7 @@ def generate(
         Sequence[str],
         Arg("only this framework (repeatable): llamafactory, deepspeed, script, accelerate, trl, axolotl", "NAME"),
     ] = (),
-    out: OutArg = None,
+    out: Annotated[Path | None, Arg("where to write (default: the workspace)", "DIR", short="o", name="output")] = None,
     allow_remote_code: Annotated[
         Sequence[str],
         Arg("let this model's own code run, at this commit only (40 characters, repeatable)", "REPO@REVISION"),

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from papertrain.core.params import Arg, DryRunArg, EnvArg, ModeArg, OutArg, OverwriteArg
+from papertrain.core.params import Arg, DryRunArg, EnvArg, ModeArg, OverwriteArg
 from papertrain.core.report import Report
 
 if TYPE_CHECKING:
@@ -63,7 +63,15 @@ def plan(
     ] = None,
     online: Annotated[bool, Arg("ask the Hugging Face hub for a model that is not known here")] = False,
     confirm: Annotated[bool, Arg("you read the plan and stand by it")] = False,
-    output: OutArg = None,
+    output: Annotated[
+        Path | None,
+        Arg(
+            "the workspace to write; without it a question writes nothing, and WORK that is planned again is its own",
+            "DIR",
+            short="o",
+            name="output",
+        ),
+    ] = None,
     mode: ModeArg = None,
     overwrite: OverwriteArg = False,
     dry_run: DryRunArg = False,
@@ -101,6 +109,7 @@ def plan(
     if again:
         question, before = _stored(Path(target), name)
         question = _changed(question, locals())
+        fixed, method, task, seq_len = _new(question, before, fixed, method, task, seq_len)
     else:
         question, before = _asked(locals()), _earlier(place, name or "ours")
     question = _with_sets(question, fixed, method=method, task=task, seq_len=seq_len)
@@ -213,6 +222,24 @@ def _changed(q: Question, o: dict[str, Any]) -> Question:
         data = _plan.profile_of(o["data"], q.model, o["task"] or q.task, o["seq_len"] or q.seq_len)
         q = structs.replace(q, dataset=data)
     return structs.replace(q, rules=o["rules"] or q.rules, fine_grained=o["fine_grained"] or q.fine_grained)
+
+
+def _new(
+    q: Question, before: TrainingPlan, fixed: dict[str, Any], method: str | None, task: str | None, seq_len: int | None
+) -> tuple[dict[str, Any], str | None, str | None, int | None]:
+    """What was asked for anew: a value that the plan has already changes nothing, not even its reason."""
+    from papertrain.plan.derive import derive
+
+    if derive(q).values() != before.values():  # data, cards or rules changed: what is said now is to stay
+        return fixed, method, task, seq_len
+    has = {**before.values(), "task": before.task}
+    kept = {k: v for k, v in fixed.items() if k in q.sets or k not in has or has[k] != v}
+    return (
+        kept,
+        None if method == has["method"] else method,
+        None if task == has["task"] else task,
+        None if seq_len == has["sequence_length"] else seq_len,
+    )
 
 
 def _with_sets(
@@ -339,6 +366,7 @@ def _write(
     from papertrain.core.workspace import STUDY, Workspace
     from papertrain.report.plan import markdown
     from papertrain.verbs import _plan, _sweep, _test_set
+    from papertrain.verbs.status import said_in_plan
 
     space = Workspace(place)
     if test is not None:
@@ -362,7 +390,7 @@ def _write(
             w.text(f"plans/{made[0][1].name}/{_sweep.RECORD}", _sweep.record(sweep, [p for _, p, _ in made]))
     if confirm and not dry_run:
         for _, p, _ in made:
-            record(space, p.name)
+            said_in_plan(space, p.name, record(space, p.name).at)
     return [
         f"{'would write' if dry_run else 'wrote' if c.kind != 'same' else 'same'} {place / c.path}"
         for c in [*(study.changes if test is not None else ()), *w.changes]

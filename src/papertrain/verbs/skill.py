@@ -67,15 +67,18 @@ def skill(
     with Writer(root, overwrite=overwrite, dry_run=dry_run) as w:
         for name, text in files.items():
             w.text(f"{PLACES[tool]}/paper-train/{name}", text)
+    new = sum(c.kind != "same" for c in w.changes)
     where = root / PLACES[tool] / "paper-train"
     return Report(
         verb="skill",
         mode="exploratory" if dry_run else "quick",
         result=say(
             "would write {n} files to {where}" if dry_run else "wrote {n} files to {where}",
-            n=len(files),
+            n=new,
             where=str(where),
-        ),
+        )
+        if new
+        else say("{n} files in {where} are up to date: nothing was written", n=len(files), where=str(where)),
         body="\n".join(f"  {c.kind:<8} {c.path}" for c in w.changes),
         explanation=say("{tool} reads skills from {place}", tool=tool, place=PLACES[tool]),
         action="papertrain --help",

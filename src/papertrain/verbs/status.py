@@ -85,11 +85,11 @@ def _confirm(space: Workspace, step: str) -> str:
     if not methods:
         raise PapertrainError("no plan to confirm", code="no-plan", file=space.root)
     for method in methods:
-        _said_in_plan(space, method, confirm(space, method).at)
+        said_in_plan(space, method, confirm(space, method).at)
     return say("Confirmed: the plan of {methods}.", methods=", ".join(methods))
 
 
-def _said_in_plan(space: Workspace, method: str, at: str) -> None:
+def said_in_plan(space: Workspace, method: str, at: str) -> None:
     """`plan.md` says it too; one that a person edited is left as it is."""
     from contextlib import suppress
 
