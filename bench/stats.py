@@ -270,6 +270,28 @@ def _null_folds(g: np.random.Generator) -> float:
     return _p(means.paired_t(shared + g.normal(0, 1, 10), np.zeros(10), ratio=1 / 9, unit="fold").p)
 
 
+def _hierarchy(
+    n: int, seeds_a: int, seeds_b: int, of_items: float, of_seeds: float
+) -> Callable[[np.random.Generator], tuple[Interval, float]]:
+    """Items with a difficulty of their own for each system, seeds that shift all items, and noise; the truth is no difference."""
+
+    def draw(g: np.random.Generator) -> tuple[Interval, float]:
+        hard = g.normal(0, 1, n)
+        runs = []
+        for seeds in (seeds_a, seeds_b):
+            own = hard + g.normal(0, of_items, n)
+            runs.append([(own + g.normal(0, of_seeds) + g.normal(0, 0.3, n))[:, None] for _ in range(seeds)])
+        values = resample.hierarchical_draws(runs[0], runs[1], lambda s: s[:, 0] / n, rng=g, resamples=400)
+        return resample.percentile(values, 0.95), 0.0
+
+    return draw
+
+
+def _null_hierarchy(g: np.random.Generator) -> float:
+    ci, _ = _hierarchy(100, 2, 2, 0.3, 0.1)(g)
+    return 0.0 if ci.low > 0 or ci.high < 0 else 1.0
+
+
 NULL: dict[str, Callable[[np.random.Generator], float]] = {
     "exact McNemar, 200 items": _mcnemar(200),
     "exact McNemar, 2,000 items": _mcnemar(2000),
@@ -290,6 +312,7 @@ NULL: dict[str, Callable[[np.random.Generator], float]] = {
     "DeLong, 150 items": _null_auc,
     "sign-flip over 25 clusters of 6": _null_clusters,
     "corrected resampled t, 10 overlapping folds": _null_folds,
+    "seeds and items, 2 against 2 seeds": _null_hierarchy,
     "family of 10 McNemar tests after Holm (any false claim)": lambda g: min(
         multiple.holm([_mcnemar(200)(g) for _ in range(10)])
     ),
@@ -336,6 +359,10 @@ COVERAGE: dict[str, tuple[Callable[[np.random.Generator], tuple[Interval, float]
     "Tango, difference of paired proportions, 200 items": (_tango, 0.935),
     "clustered t, 40 clusters of 5": (_cluster, 0.93),
     "DeLong, difference of areas, 150 items": (_auc_difference, 0.93),
+    "seeds and items, 5 against 5 seeds, seeds vary most (plain: 0.86)": (_hierarchy(200, 5, 5, 0.1, 0.3), 0.92),
+    "seeds and items, 2 against 2 seeds, seeds vary most (plain: 0.70)": (_hierarchy(200, 2, 2, 0.1, 0.3), 0.93),
+    "seeds and items, 3 against 3 seeds, items vary most": (_hierarchy(100, 3, 3, 0.5, 0.03), 0.93),
+    "seeds and items, 10 against 10 seeds, both vary": (_hierarchy(100, 10, 10, 0.3, 0.1), 0.93),
 }
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import bdtr, ndtr, ndtri
+from scipy.special import bdtr, ndtr, ndtri, stdtrit
 
 from papertrain.core.results import Interval
 from papertrain.results.stats.outcome import TINY, TOLERANCE, Floats, Outcome, entropy, monte_carlo_p, signature
@@ -320,15 +320,32 @@ def hierarchical_draws(
     resamples: int = 10_000,
     paired_seeds: bool = False,
 ) -> Floats:
-    """Differences of seed means with both the items and the seeds drawn anew. Each run holds the rows of the same items."""
+    """Differences of seed means with both the items and the seeds drawn anew. Each run holds the rows of the same items.
+
+    A bootstrap of k seeds sees only (k − 1)/k of their variance, and k = 2 to 5 are few for its tails: the part of the
+    seeds is widened by sqrt(k / (k − 1)) and by what Student's t is wider than the normal law. Without it, 95 % intervals
+    of five seeds held the truth in 86 of 100 data sets where seeds vary more than items, of two seeds in 70
+    (`bench/stats.py simulate`).
+    """
     blocks = [matrix(r) for r in (*runs_a, *runs_b)]
     m, ka, kb = blocks[0].shape[1], len(runs_a), len(runs_b)
     sums = resampled_sums(np.concatenate(blocks, 1), resamples, rng)
     scores = np.stack([statistic(sums[:, i * m : (i + 1) * m]) for i in range(ka + kb)], 1)
     pick_a = rng.integers(0, ka, (resamples, ka))
     pick_b = pick_a if paired_seeds and ka == kb else rng.integers(0, kb, (resamples, kb))
-    left = np.take_along_axis(scores[:, :ka], pick_a, 1).mean(1)
-    return np.asarray(left - np.take_along_axis(scores[:, ka:], pick_b, 1).mean(1))
+    df = max(ka - 1 if paired_seeds and ka == kb else ka + kb - 2, 2)
+    left, right = (_drawn_seeds(part, pick, df) for part, pick in ((scores[:, :ka], pick_a), (scores[:, ka:], pick_b)))
+    return np.asarray(left - right)
+
+
+def _drawn_seeds(scores: Floats, pick: NDArray[np.int64], df: int, level: float = 0.95) -> Floats:
+    """Means over drawn seeds, their distance from the mean of all seeds widened for few seeds."""
+    k = scores.shape[1]
+    mean = scores.mean(1)
+    if k < 2:
+        return np.asarray(mean)
+    wider = math.sqrt(k / (k - 1)) * float(stdtrit(df, (1 + level) / 2) / ndtri((1 + level) / 2))
+    return np.asarray(mean + wider * (np.take_along_axis(scores, pick, 1).mean(1) - mean))
 
 
 def difference_of_means(runs_a: list[Floats], runs_b: list[Floats], statistic: Statistic) -> float:
