@@ -30,6 +30,8 @@ MOST_OF_TIME = 0.0008
 """The share of the time of training that the rules may take."""
 MOST_POINTS = 1 << 13
 """Rows kept; beyond it two become their mean, so that a look stays short. A NaN stays a NaN."""
+URGENT = 5
+"""Rows that are not finite and are looked at once; after these, twice a second."""
 EARLY = 64
 """Rows in which the rules run after every doubling: a run that explodes does so at its start."""
 
@@ -63,6 +65,7 @@ class Watch:
         self._seen: set[tuple[str, str]] = set()
         self._next_row = 4
         self._cost = self._last = 0.0
+        self._odd = 0
         # The rules are imported before the first step, not during it.
         from papertrain.monitor.run import all_rules
 
@@ -95,9 +98,11 @@ class Watch:
         early = self.table.rows <= EARLY
         afforded = self._cost + self._last <= MOST_OF_TIME * (now - self._began)
         pause = now - self._looked
-        if not early and not afforded and not (odd and pause >= 0.5):
+        self._odd += odd
+        urgent = odd and (self._odd <= URGENT or pause >= 0.5)
+        if not early and not afforded and not urgent:
             return
-        if not early and not odd and pause < self.every_seconds:
+        if not early and not urgent and pause < self.every_seconds:
             return
         self._next_row = self.table.rows * 2 if early else self.table.rows + 1
         self.look()
