@@ -215,3 +215,27 @@ def test_a_file_without_a_size_is_read_up_to_the_limit() -> None:
     assert len(read_text(Path("/proc/cpuinfo"))) > 100
     with pytest.raises(PapertrainError, match="more than the 50 bytes"):
         read_text(Path("/proc/cpuinfo"), limit=50)
+
+
+def test_the_tools_own_notes_do_not_lead_out_either(tmp_path: Path) -> None:
+    """A workspace that somebody else made may hold links instead of `.papertrain`, its lock, or any folder on the way."""
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    for name in ("whole", "lock", "evidence", "folder", "dangling"):
+        root = tmp_path / name
+        root.mkdir()
+        if name == "whole":
+            (root / ".papertrain").symlink_to(outside)
+        elif name == "lock":
+            (root / ".papertrain").mkdir()
+            (root / ".papertrain/lock").symlink_to(outside / "made")
+        elif name == "evidence":
+            (root / "evidence.jsonl").symlink_to(outside / "made")
+        elif name == "folder":
+            (root / "runs").symlink_to(outside)
+        else:
+            (root / "x.yaml").symlink_to(outside / "made")
+        with pytest.raises(Refused, match="link out of"), Writer(root) as w:
+            w.text("runs/x.yaml" if name == "folder" else "x.yaml", "a: 1\n")
+            w.append("evidence.jsonl", "{}")
+        assert not list(outside.iterdir()), name

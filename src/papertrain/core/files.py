@@ -135,10 +135,19 @@ class Written(Value, frozen=True, kw_only=True):
     size: int = 0
 
 
+def contained(root: Path, *paths: Path) -> None:
+    """Raises Refused where one of them leads out of that place through a link: nothing is moved, removed or written there."""
+    for path in paths:
+        if not path.resolve().is_relative_to(root.resolve()):
+            name = os.path.relpath(path, root)
+            raise Refused(f"{name!r} is a link out of {root}: it is not followed", code="outside", file=path)
+
+
 @contextlib.contextmanager
 def locked(root: Path, *, wait_seconds: float = 20.0) -> Iterator[None]:
     """One writer at a time in this place. Raises Refused when another keeps it longer than that."""
     folder = root / HIDDEN
+    contained(root, folder, folder / "lock")
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / "lock").open("a") as handle:
         end = time.monotonic() + wait_seconds

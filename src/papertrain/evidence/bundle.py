@@ -53,11 +53,11 @@ class Left(Value, frozen=True, kw_only=True):
 
 def collect(work: Workspace, *, anonymous: Sequence[re.Pattern[str]] = ()) -> tuple[list[Packed], list[Left]]:
     """Every file of the method's list, redacted, in the order of its name; and what is left out with the reason."""
-    packed, left = [], []
+    packed, left, root = [], [], work.root.resolve()
     names: set[str] = set()
     for path in _candidates(work.root):
         name = path.relative_to(work.root).as_posix()
-        if path.is_symlink() and not path.resolve().is_relative_to(work.root.resolve()):
+        if not path.resolve().is_relative_to(root):
             left.append(Left(name=name_of(name, anonymous), why="a link out of the workspace"))
         elif path.suffix in WEIGHTS or "checkpoint-" in name:
             left.append(

@@ -20,7 +20,7 @@ from papertrain.core.commands import line
 from papertrain.core.discover import discover
 from papertrain.core.environment import Environment, interpreter_environment, read_environment
 from papertrain.core.errors import PapertrainError, Refused, nearest
-from papertrain.core.files import Writer
+from papertrain.core.files import Writer, contained
 from papertrain.core.program import Program, Variable, shell_line
 from papertrain.core.redact import holds_secret
 from papertrain.core.site import Site, read_site
@@ -455,6 +455,7 @@ def set_aside(work: Workspace, run: str) -> str | None:
     at = 1
     while (old := work.root / "runs" / "earlier" / f"{run}.{at}").exists():
         at += 1
+    contained(work.root, place.parent, old.parent)
     old.parent.mkdir(parents=True, exist_ok=True)
     place.rename(old)
     return str(old.relative_to(work.root))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from papertrain.core.commands import line
 from papertrain.core.errors import Refused
 from papertrain.core.evidence import append_evidence
-from papertrain.core.files import Writer, sha256_file
+from papertrain.core.files import Writer, contained, sha256_file
 from papertrain.core.progress import bar
 from papertrain.core.report import Report
 from papertrain.core.results import Evidence
@@ -63,6 +63,7 @@ def smoke(
                       body=body, explanation=say("nothing was started: add --yes to start it"), action=again if stopped is None else stopped.command or again, warnings=() if stopped is None else ("; ".join((stopped.says, *stopped.ask)),),
                       data={"runs": [{"run": run.id, "argv": list(first.start.words)}], "started": False})  # fmt: skip
     place = work.root / folder
+    contained(work.root, place)
     _clear(place)
     with bar(say("smoke run")) as advance:
         _killed(work, first, environment, folder, advance)
