@@ -7,7 +7,7 @@ export HF_HUB_OFFLINE ?= 1
 export TOKENIZERS_PARALLELISM ?= false
 
 .DEFAULT_GOAL := help
-.PHONY: security fuzz help install train bare demo check test lint types fast docs outputs golden clean latex frameworks framework-environments example-smollm2 browser site newcomer
+.PHONY: faults bench-blind security fuzz help install train bare demo check test lint types fast docs outputs golden clean latex frameworks framework-environments example-smollm2 browser site newcomer
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | awk -F'\t' '{printf "  make %-18s %s\n", $$1, $$2}'
@@ -123,6 +123,12 @@ bench-watch: install  ## how often watch is right on seeded curves and real logs
 bench-diagnose: install  ## how often diagnose is right, how honest its confidence is, how fast a log is read
 	$(BIN)/python bench/diagnose.py
 	$(BIN)/python bench/logscan.py
+
+bench-blind: install  ## how often diagnose is right on logs written before its rules were looked at
+	$(BIN)/python bench/diagnose_blind.py
+
+faults: install train  ## 45 faults put into real training on this processor, and 30 healthy seeds (about five minutes)
+	$(BIN)/python bench/faults.py
 
 bench-check: install  ## how long 200 files take
 	$(BIN)/python bench/check.py

@@ -25,9 +25,20 @@ from papertrain.verbs.diagnose import diagnose
 HERE = Path(__file__).resolve().parent
 FIRST = {
     1: "class 125 of 129 (96.9 %), fix 124 of 129 (96.1 %), benign 9 of 9, unknown 2 of 2",
+    3: "class 91 of 104 (87.5 %), fix 91 of 104 (87.5 %), benign 6 of 6, unknown 2 of 2 (written after sets 1 and 2 had been mended)",
     2: "class 100 of 120 (83.3 %), fix 99 of 120 (82.5 %), benign 9 of 10, unknown 4 of 4",
 }
-HEALTHY = {"healthy"}
+FIRST_RELIABILITY = (
+    (0.2, 0, 1),
+    (0.3, 0, 1),
+    (0.4, 4, 7),
+    (0.5, 10, 13),
+    (0.6, 17, 18),
+    (0.7, 25, 25),
+    (0.8, 41, 46),
+    (0.9, 219, 222),
+)
+"""(confidence from, right, answers) of the first runs of the three sets together."""
 WRAPPER = """E0106 10:20:34.117000 4100 torch/distributed/elastic/multiprocessing/api.py:869] failed (exitcode: 1) local_rank: 0 (pid: 4242) of binary: /usr/bin/python3
 Traceback (most recent call last):
   File "/usr/local/bin/torchrun", line 8, in <module>
@@ -232,7 +243,10 @@ def main(words: list[str]) -> int:
             print(f"  at first, before anything was mended: {FIRST[n]}")
         for b, oks in result["bins"].items():
             every[b] += oks
-    print("reliability: confidence, answers, share right")
+    print("reliability of the first runs: confidence, answers, share right")
+    for low, right, n in FIRST_RELIABILITY:
+        print(f"  {low:.1f}-{low + 0.1:.1f}  {n:5}  {100 * right / n:5.1f} %")
+    print("reliability now: confidence, answers, share right")
     for b in sorted(every):
         print(f"  {b / 10:.1f}-{(b + 1) / 10:.1f}  {len(every[b]):5}  {100 * sum(every[b]) / len(every[b]):5.1f} %")
     return 0

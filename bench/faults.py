@@ -296,15 +296,18 @@ def main() -> int:
     server = Server()
     outcomes: list[Outcome] = []
     print(f"{'fault':34} {'seen':11} {'class':34} {'class':6} {'fix':4} {'mended by':11} finished")
-    for i, fault in enumerate(x for x in FAULTS if args.only in x.name):
+    for i, fault in enumerate(x for x in FAULTS if re.search(args.only, x.name)):
         f = Folder(root / fault.name.replace(" ", "-").replace("/", "-"), models, args.seed + i)
         f.server = server
         show(tried(fault, f), outcomes)
     for name, run in SUPERVISED.items():
-        if args.only in name:
-            show(run(root / name.replace(" ", "-"), models, args.seed), outcomes)
+        if re.search(args.only, name):
+            try:
+                show(run(root / name.replace(" ", "-"), models, args.seed), outcomes)
+            except (PapertrainError, OSError) as error:
+                print(f"{name}: could not be run: {error}")
     summary(outcomes)
-    if args.healthy and not args.only:
+    if args.healthy:
         alarms = healthy(args.healthy, models, server, root)
         print(f"healthy seeds: {args.healthy}, of which alarmed: {len(alarms)}" + "".join(f"\n  {a}" for a in alarms))
     server.close()

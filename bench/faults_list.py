@@ -24,7 +24,13 @@ def sets(**values: Any) -> Any:
 
 def lora(f: Folder, **values: Any) -> None:
     f.chat()
-    f.config |= {"peft": "lora", "target_modules": "q_proj,v_proj,lm_head", "lora_r": 8, "learning_rate": 0.009, **values}
+    f.config |= {
+        "peft": "lora",
+        "target_modules": "q_proj,v_proj,lm_head",
+        "lora_r": 8,
+        "learning_rate": 0.009,
+        **values,
+    }
 
 
 def rows_with(n: int, change: Any) -> Any:

@@ -3,6 +3,8 @@
 python faults_train.py train.yaml
 """
 
+# ruff: noqa: PTH100, PTH112, PTH118, PTH120, PTH123, SIM115
+
 import json
 import os
 import sys
@@ -96,7 +98,7 @@ def main(path):
     own |= {k: c.pop(k) for k in OWN if k in c}
     args = TrainingArguments(**c)
     print(
-        {k: v for k, v in own.items()}
+        dict(own.items())
         | {"per_device_train_batch_size": args.per_device_train_batch_size, "learning_rate": args.learning_rate},
         flush=True,
     )

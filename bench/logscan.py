@@ -5,6 +5,7 @@ python bench/logscan.py [MEGABYTES]
 
 from __future__ import annotations
 
+import os
 import re
 import resource
 import shutil
@@ -37,9 +38,7 @@ def timed(command: list[str]) -> tuple[float, float]:
     """(wall, CPU) seconds of a command."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     start = time.perf_counter()
-    subprocess.run(
-        command, capture_output=True, env={"LC_ALL": "C", "PATH": "/usr/bin:/bin:/usr/local/bin"}, check=False
-    )
+    subprocess.run(command, capture_output=True, env={"LC_ALL": "C", "PATH": os.environ.get("PATH", "/usr/bin:/bin")}, check=False)  # fmt: skip
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return time.perf_counter() - start, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
@@ -50,6 +49,8 @@ def main(megabytes: int) -> None:
         log, patterns = Path(folder) / "big.log", Path(folder) / "patterns.txt"
         size = make(log, megabytes)
         patterns.write_text("\n".join(re.sub(r"([.\\+*?\[^\]$(){}|])", r"\\\1", w) for w in words) + "\n")
+        plain = Path(folder) / "literals.txt"
+        plain.write_text("\n".join(words) + "\n")
         start, cpu = time.perf_counter(), time.process_time()
         scan(chunks(Source(name=str(log), path=log)), words, str(log))
         wall, used = time.perf_counter() - start, time.process_time() - cpu
@@ -58,9 +59,10 @@ def main(megabytes: int) -> None:
         if exe.exists():
             rows.append(("papertrain diagnose, whole process", *timed([str(exe), "diagnose", str(log), "--json"])))
         rows.append(("grep -c -E -f", *timed(["grep", "-c", "-E", "-f", str(patterns), str(log)])))
-        rows.append(("grep -c -F -f", *timed(["grep", "-c", "-F", "-f", str(patterns), str(log)])))
+        rows.append(("grep -c -F -f", *timed(["grep", "-c", "-F", "-f", str(plain), str(log)])))
         if shutil.which("rg"):
             rows.append(("rg -c -f", *timed(["rg", "-c", "-f", str(patterns), str(log)])))
+            rows.append(("rg -c -F -f", *timed(["rg", "-c", "-j1", "-F", "-f", str(plain), str(log)])))
         print(f"{size / 1e6:.0f} MB, {len(words)} literals")
         for name, wall, used in rows:
             print(

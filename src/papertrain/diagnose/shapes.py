@@ -185,12 +185,15 @@ def _rise(case: Case) -> Rise | None:
     height, a, b = worst
     gain = max(level[0] - level[a], 0.0)
     # The losses of small batches scatter more the more has been learnt, and the last window is a short one.
-    near = values[max(0, a - 30) : a + 1]
+    near = values[max(0, a - max(30, len(values) // 8)) : a + 1]
     noise = max(noise, min(statistics.pstdev(near), 2 * _noise(near)))
     seen = len(values[max(0, b - width // 2) : b + width // 2 + 1])
     if height < max(NOISES * noise / math.sqrt(seen), 0.25 * abs(level[a]), 0.5 * gain if gain > 0.5 else 0.2, 0.15):
         return None
     leave = next((i for i in range(a, b + 1) if values[i] > level[a] + max(4 * noise, 0.15 * height)), b)
+    before = statistics.fmean(near[-max(width, len(values) // 8) :])
+    if height < 12 * noise and statistics.fmean(values[leave:]) - before < 0.4 * height:
+        return None  # the lowest of many windows, and no new level
     b = next(i for i in range(a, b + 1) if level[i] >= level[a] + 0.9 * height)
     end = statistics.median(values[-min(5, len(values)) :])
     last = values[-min(5, len(values)) :]

@@ -163,6 +163,10 @@ def phase(case: Case, hit: LogLine, exc: Exc | None) -> str:
         r"_cuda_deserialize|_load_optimizer_and_scheduler|torch\.load\(.{0,40}(?:resume|ckpt|checkpoint)", code
     ):
         return "resume"
+    if re.search(r"from_pretrained|_convert_to_deepspeed_param", code) and not re.search(
+        r"backward|compute_loss|training_step|in forward\b", code
+    ):
+        return "load"
     for name, pattern in PHASES:
         if code and name not in ("load", "resume") and re.search(pattern, code):
             return name

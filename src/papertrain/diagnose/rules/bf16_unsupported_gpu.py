@@ -16,6 +16,8 @@ RULE = cause(
         "bf16 requires Ampere",
         "Bfloat16 is only supported on GPUs with compute capability",
         "Current device does not support bfloat16",
+        "Device does not support bfloat16",
+        "does not support bf ~ (?i)(?:device|gpu|card)s? does not support bf(?:loat)?16",
         "Your device doesn't support bf16",
         "bfloat16 is not supported on",
     ),

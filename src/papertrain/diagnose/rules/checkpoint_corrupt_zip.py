@@ -12,6 +12,7 @@ RULE = cause(
         "failed finding central directory",
         "invalid header or archive is corrupted",
         "not a ZIP archive",
+        "Invalid magic number; corrupt file",
         "Ran out of input",
         "pickle data was truncated",
         "UnpicklingError: invalid load key",

@@ -18,6 +18,7 @@ RULE = cause(
         "unexpected EOF, expected",
         "PytorchStreamReader failed reading file",
         "InvalidHeaderDeserialization",
+        "InvalidHeaderLength",
     ),
     confidence=0.9,
     unlike=(("safetensors-lfs-pointer", "a pointer file has about 130 bytes; look at the size"),),

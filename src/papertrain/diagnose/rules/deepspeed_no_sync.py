@@ -8,7 +8,7 @@ RULE = cause(
     "deepspeed-parallel",
     title="no_sync does not go with ZeRO's gradient partitioning",
     why="The pair of transformers/accelerate and DeepSpeed versions: newer DeepSpeed asserts where older ignored it.",
-    sig=("no_sync context manager is incompatible with gradient partitioning logic of ZeRO",),
+    sig=("no_sync context manager is incompatible with",),
     confidence=0.97,
     bound=("deepspeed", ">=0.16"),
     next_check="pip show deepspeed transformers accelerate | grep -E 'Name|Version'",

@@ -21,6 +21,7 @@ RULE = cause(
     sig=(
         "srcIndex < srcSelectDimSize",
         "index out of range in self",
+        "index out of bounds ~ Assertion `-sizes\\[i\\] <= index",
         "ind >=0 && ind < ind_dim_size",
         "ind >= 0 && ind < ind_dim_size",
         "index >= -sizes[i] && index < sizes[i]",

@@ -12,6 +12,8 @@ RULE = cause(
         "exitcode: -7",
         "exitcode  : -7",
         "Signal 7 (SIGBUS)",
+        "terminated with signal SIGBUS",
+        "Fatal Python error: Bus error",
         "exit code -7",
         "return code = -7",
         "exits with return code = -7",

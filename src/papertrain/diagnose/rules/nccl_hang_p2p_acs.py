@@ -15,7 +15,7 @@ def judge(case: Case) -> Match | None:
         or hang.rows
         or hang.differ
         or 100 < hang.first_seq < 10**9
-        or case.find("Running tokenizer", "Map: ", "Tokenizing")
+        or case.find("Running tokenizer", "Map: ", "Tokenizing", "Converting format")
     ):
         return None
     return RULE.found(
@@ -32,7 +32,16 @@ RULE = cause(
     title="The first collective never returns: peer-to-peer traffic is lost on this board",
     why="PCIe access control (ACS, IOMMU) redirects peer traffic and NCCL waits forever at the first collective with the cards at 100 %.",
     judge=judge,
-    sig=(*hangs.WATCHDOG, "NCCL_P2P_DISABLE=1", "IOMMU", "ACS", "Running tokenizer", "Map: ", "Tokenizing"),
+    sig=(
+        *hangs.WATCHDOG,
+        "NCCL_P2P_DISABLE=1",
+        "IOMMU",
+        "ACS",
+        "Running tokenizer",
+        "Map: ",
+        "Tokenizing",
+        "Converting format",
+    ),
     next_check="NCCL_P2P_DISABLE=1 torchrun …   # if it runs now, it is peer-to-peer",
     fixes=(
         fix("without peer-to-peer", env={"NCCL_P2P_DISABLE": "1"}, proof="the first step is printed"),

@@ -17,6 +17,7 @@ def judge(case: Case) -> Match | None:
                 "Running tokenizer ~ 100%.*\\[(?:\\d+:)?[1-9]\\d:\\d\\d<",
                 "Map: ",
                 "Tokenizing",
+                "Converting format",
                 "Grouping texts",
                 "Preprocessing",
             )
@@ -38,7 +39,15 @@ RULE = cause(
     title="The other ranks waited for rank 0's preprocessing until the watchdog ended them",
     why="Only rank 0 tokenises while the others already stand in a collective; the default limit is 1800 s.",
     judge=judge,
-    sig=(*hangs.WATCHDOG, "Running tokenizer", "Map: ", "Tokenizing", "Grouping texts", "Preprocessing"),
+    sig=(
+        *hangs.WATCHDOG,
+        "Running tokenizer",
+        "Map: ",
+        "Tokenizing",
+        "Converting format",
+        "Grouping texts",
+        "Preprocessing",
+    ),
     next_check="papertrain diagnose RUN_FOLDER   # all ranks' logs: only rank 0 prints tokenising progress",
     fixes=(
         fix("a longer limit", sets={"ddp_timeout": 180000000}, proof="preprocessing ends before the limit"),

@@ -12,7 +12,7 @@ NAMES = {
     "flash_attn": "flash-attn --no-build-isolation", "rouge_score": "rouge-score", "fused_layer_norm_cuda": "",
 }  # fmt: skip
 _NAME = re.compile(
-    r"No module named ['\"]?([A-Za-z_]\w*)|package ([A-Za-z][\w-]*) seems to be not installed"
+    r"from '([A-Za-z_]\w*)[\w.]*' \(unknown location\)|No module named ['\"]?([A-Za-z_]\w*)|package ([A-Za-z][\w-]*) seems to be not installed"
     r"|requires the latest version of ([A-Za-z][\w-]*)"
     r"|No package metadata was found for ['\"]?([A-Za-z][\w-]*)|PackageNotFoundError: ([A-Za-z][\w-]*)"
 )
@@ -55,6 +55,7 @@ RULE = cause(
     judge=judge,
     sig=(
         "seems to be not installed",
+        "(unknown location) ~ cannot import name '\\w+' from '[\\w.]+' \\(unknown location\\)",
         "No module named ~ (ModuleNotFoundError|ImportError|PackageNotFoundError).*No module named",
         "PackageNotFoundError ~ No package metadata was found for|PackageNotFoundError",
         "is not installed ~ (?i)package.{0,40}is not installed",

@@ -10,7 +10,7 @@ RULE = cause(
     why="The tokenizer is built from files beside the model: a folder with only weights or only an adapter has none; slow formats need sentencepiece or tiktoken.",
     sig=(
         "Couldn't instantiate the backend tokenizer",
-        "Can't load tokenizer for ~ Can't load tokenizer for '(?:\\.|/)",
+        "Can't load tokenizer for ~ Can't load tokenizer for '(?:\\.|/|[^']*checkpoint-\\d|[^'/]*/[^'/]*/)",
         "Converting from SentencePiece and Tiktoken failed",
         "requires the SentencePiece library",
     ),

@@ -14,6 +14,7 @@ RULE = cause(
         "The checkpoint you are trying to load has model type ~ has model type",
         "Unrecognized configuration class",
         "Unrecognized model in",
+        "KeyError ~ ^KeyError: '(?:qwen\\d?|llama\\d|mi[sx]tral|gemma\\d?|phi\\d?|deepseek|internlm\\d?|chatglm|glm\\d|falcon|mamba|olmo\\d?|starcoder\\d|cohere|minicpm|smollm)\\w*'",
     ),
     confidence=0.93,
     next_check="python -m pip show transformers",
