@@ -4,7 +4,7 @@ One JSON object a line on standard input: words (script and arguments), folder, 
 once (a real process instead of a fork). One JSON object a line back: exit_code, as a shell would say it.
 """
 
-# ruff: noqa: PTH100, PTH112, PTH118, PTH120, PTH123, SIM115
+# ruff: noqa: PTH100, PTH120, PTH123, SIM115
 
 import importlib
 import json

@@ -3,7 +3,7 @@
 python faults_train.py train.yaml
 """
 
-# ruff: noqa: PTH100, PTH112, PTH118, PTH120, PTH123, SIM115
+# ruff: noqa: PTH112, PTH118, PTH123
 
 import json
 import os
