@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from papertrain.configs.lines import unconfirmed
 from papertrain.configs.target import Job
+from papertrain.core.counts import agreed
 from papertrain.core.units import show_bytes, show_number, show_seconds
 from papertrain.core.values import Estimate
 
@@ -121,7 +122,11 @@ def _numbers(job: Job) -> list[str]:
                 f"{plan.dataset.truncated_examples:,} examples are cut at {job.sequence_length}",
             ),
         )
-    return ["| what | expected | if not |", "| --- | --- | --- |", *(f"| {a} | {b} | {c} |" for a, b, c in rows)]
+    return [
+        "| what | expected | if not |",
+        "| --- | --- | --- |",
+        *(f"| {a} | {agreed(b)} | {agreed(c)} |" for a, b, c in rows),
+    ]
 
 
 def _first_loss(job: Job) -> str:

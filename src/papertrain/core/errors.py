@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from papertrain.core.counts import agreed
 from papertrain.core.sentences import translated
 from papertrain.core.texts import say
 
@@ -31,6 +32,7 @@ class PapertrainError(Exception):
         ask: Iterable[str] = (),
         command: str | None = None,
     ) -> None:
+        says = agreed(says)
         super().__init__(says)
         self.says = says
         self.code = code

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
+
+from papertrain.core.counts import agreed
 from papertrain.core.values import LEVELS, Level, Mode, Value, plain
 
 SCHEMA = "papertrain/1"
@@ -30,6 +33,16 @@ class Report(Value, frozen=True, kw_only=True):
     unavailable: tuple[str, ...] = ()
     mode: Mode = "quick"
     level: Level = "ok"
+
+    def __post_init__(self) -> None:
+        told = {
+            "result": agreed(self.result),
+            "explanation": agreed(self.explanation),
+            "warnings": tuple(map(agreed, self.warnings)),
+        }
+        for name, text in told.items():
+            if text != getattr(self, name):
+                msgspec.structs.force_setattr(self, name, text)
 
     def exit_code(self, fail_on: str = "error") -> int:
         """0, or 1 where a finding is at or above `fail_on` (error, warning, never); 2 where a part of the input is wrong."""

@@ -10,6 +10,7 @@ import string
 import tomllib
 from functools import lru_cache
 
+from papertrain.core.counts import for_many
 from papertrain.core.texts import CATALOGUES, catalogue, language
 
 LONGEST = 4000
@@ -35,7 +36,7 @@ def _told(text: str, lang: str, depth: int) -> str:
     exact, made = _known(lang)
     if text in exact:
         return exact[text]
-    found = _best(text, made)
+    found = _best(text, made) or _best(for_many(text), made)
     if found is not None:
         (_, names, other), values = found
         told = {n: _told(v, lang, depth + 1) if depth < DEPTH and " " in v else _word(v, exact) for n, v in zip(names, values, strict=True)}  # fmt: skip

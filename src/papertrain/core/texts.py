@@ -13,6 +13,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from papertrain.core.counts import agreed
+
 language: ContextVar[str] = ContextVar("language", default="en")
 """`en` or `zh`; set once by the face that shows the answer."""
 
@@ -44,4 +46,4 @@ def english() -> Iterator[None]:
 def say(sentence: str, **values: Any) -> str:
     """The sentence in the user's language, filled in. The sentence must be a literal, so that it can be collected."""
     text = catalogue(language.get()).get(sentence, sentence)
-    return text.format(**values) if values else text
+    return agreed(text.format(**values)) if values else text

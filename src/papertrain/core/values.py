@@ -12,6 +12,8 @@ from typing import Any, Generic, Literal, TypeVar
 
 import msgspec
 
+from papertrain.core.counts import agreed
+
 T = TypeVar("T")
 
 Effect = Literal["execution", "experiment"]
@@ -62,6 +64,10 @@ class Decision(Record, Generic[T], frozen=True, kw_only=True):
     unit: str = "1"
     rests_on: tuple[str, ...] = ()
     contested_by: tuple[Contest, ...] = ()
+
+    def __post_init__(self) -> None:
+        if (why := agreed(self.why)) != self.why:
+            msgspec.structs.force_setattr(self, "why", why)
 
 
 class Estimate(Record, frozen=True, kw_only=True):

@@ -11,6 +11,7 @@ from typing import Any
 
 from msgspec import structs
 
+from papertrain.core.counts import agreed
 from papertrain.core.errors import PapertrainError
 from papertrain.core.models import ModelSpec
 from papertrain.core.texts import english
@@ -299,4 +300,4 @@ def warnings(q: Question, task: str, p: Placed, batch: int, total: int | None) -
         said.append(f"memory and time are unknown: {p.memory.device_bytes.unknown}")
     if q.model.kind == "encoder-decoder":
         said.append("no measured run of an encoder-decoder is on record: take memory and time as rough")
-    return said
+    return list(map(agreed, said))

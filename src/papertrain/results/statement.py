@@ -119,7 +119,7 @@ def doubt(t: Test, table: ResultTable, beside: Sequence[Test] = ()) -> str:
         a, b = t.details["seeds_a"], t.details["seeds_b"]
         parts.append(
             say(
-                "same items, so the test is paired; {x} has {a} run(s) and {y} {b}: items and seeds are drawn anew for the interval",
+                "same items, so the test is paired; {x} has {a} runs and {y} {b}: items and seeds are drawn anew for the interval",
                 x=t.a,
                 a=a,
                 y=t.b,

@@ -360,7 +360,7 @@ def _commands(work: Workspace, tasks: list[str], shots: int | None, seed: int, m
     body = "\n\n".join(
         f"  # {r['run']} · {r['with']}{' · ' + r['because'] if r['because'] else ''}\n  {r['command']}" for r in rows
     )
-    result = say("{n} commands for {t} task(s); none was started", n=len(rows), t=len(tasks))
+    result = say("{n} commands for {t} tasks; none was started", n=len(rows), t=len(tasks))
     says = say("same tasks, shots, seed and per-example output for every method, so that the results can be paired")
     few = ["--shots", shots] if shots is not None else []
     action = line("papertrain", "launch", work.root, "--tasks", ",".join(tasks), *few, "--yes")
