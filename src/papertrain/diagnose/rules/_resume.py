@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import statistics
+from collections.abc import Sequence
 
 from papertrain.core.values import Value
 from papertrain.diagnose.case import Case
@@ -53,10 +54,11 @@ def _boundary(case: Case) -> Boundary | None:
         return None
     marks = case.find(*WORDS)
     rows = [(r, v) for r, v in case.curve]
+    ends = [(r.file, r.line) for r in case.rows if "train_runtime" in r.values]
     for i in range(1, len(rows)):
         (a, _va), (b, _vb) = rows[i - 1], rows[i]
         told = a.file == b.file and any(m.file == a.file and a.line < m.line <= b.line for m in marks)
-        told = told or _goes_on(case, a, b)
+        told = told or _goes_on(ends, a, b)
         if not told or i < 2 or len(rows) - i < 2:
             continue
         enough = i >= 6 and len(rows) - i >= 4
@@ -72,13 +74,12 @@ def _boundary(case: Case) -> Boundary | None:
     return None
 
 
-def _goes_on(case: Case, a: Row, b: Row) -> bool:
+def _goes_on(ends: Sequence[tuple[str, int]], a: Row, b: Row) -> bool:
     """Two runs in one log, the second from where the first had stopped: an end between them, and a counter that goes on."""
-    if a.file != b.file:
+    if a.file != b.file or not any(file == a.file and a.line < line < b.line for file, line in ends):
         return False
-    ended = any("train_runtime" in r.values and r.file == a.file and a.line < r.line < b.line for r in case.rows)
     for name in ("step", "epoch"):
         before, after = a.get(name), b.get(name)
-        if ended and before and after:
+        if before and after:
             return before < after <= 1.1 * before + 1
     return False
