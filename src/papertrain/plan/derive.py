@@ -121,6 +121,7 @@ def assemble(q: Question, sets: dict[str, Any], task: str, method: Decision[str]
         model=model, compute=compute, task=task, method=method.value, sequence_length=length.value, global_batch=batch.value,
         precision=precision.value, optimizer=optimizer.value, attention=attention.value, total_steps=total.value, loss=None if loss is None else loss.value,
         lora_rank=adapters["lora_rank"].value if adapters else None, lora_targets=targets_of(adapters),
+        lora_dropout=adapters["lora_dropout"].value if adapters else None,
         memory_shift=q.memory_shift, time_shift=q.time_shift,
     )  # fmt: skip
     fixed = {k: sets[k] for k in EXECUTION if k in sets}

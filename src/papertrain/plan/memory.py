@@ -161,7 +161,7 @@ _recipes: dict[Any, Recipe] = {}
 def cached(s: Setup) -> Recipe:
     """The recipe of a setup; batch and length are not part of the key."""
     key = (id(s.model), id(s.gpu), s.n_gpus, s.n_nodes, s.framework, s.method, s.quantization, s.weights_dtype, s.trainable_dtype,
-           s.autocast, s.upcast, s.lora_rank, s.lora_targets, s.modules_to_save, s.optimizer, s.optimizer_in_backward,
+           s.autocast, s.upcast, s.lora_rank, s.lora_targets, s.lora_dropout, s.modules_to_save, s.optimizer, s.optimizer_in_backward,
            s.gradient_checkpointing, s.attention, s.loss, s.compiled, s.sharding, s.offload, s.context_parallel, s.tensor_parallel,
            s.gradient_accumulation_steps, s.trainable_parameters, s.reference_copy, s.sequences_per_example)  # fmt: skip
     found = _recipes.get(key)

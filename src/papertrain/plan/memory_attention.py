@@ -35,8 +35,8 @@ def kept_by_attention(s: Setup, d: Dtypes, w: Widths) -> tuple[float, float]:
         kept += c * (4 * q if repeated else 2 * q + 2 * k) + 4 * a
     if w.fused_qkv and w.rotary and not repeated:
         kept += c * (q + k)  # v is a view that keeps q and k alive as they were before the rotation
-    if not w.full and w.output_hit and not d.autocast and d.trained != d.stream:
-        kept += 4.0 * q
+    if not w.full and w.output_hit and d.trained != d.stream and (not d.autocast or d.quantised is None):
+        kept += (c if d.autocast else 4.0) * q  # raised to the adapter's dtype, and lowered again under autocast
     elif w.full and (d.profile.copies_output or (w.family in COPIED_OUTPUT and not eager)):
         kept += c * q
     if w.family in DISENTANGLED:

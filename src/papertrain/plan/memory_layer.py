@@ -111,22 +111,25 @@ def kept_by_adapters(s: Setup, d: Dtypes, w: Widths) -> float:
         return kept
     hit = matched(s.model, s.lora_targets)
     kept += d.compute * (s.lora_rank or 0) * len({x.name for x in hit})
-    if p.dropout_copies:
+    if s.lora_dropout or (s.lora_dropout is None and p.dropout_copies):
         kept += kept_by_dropout(s, d, w)
     return kept
 
 
 def kept_by_dropout(s: Setup, d: Dtypes, w: Widths) -> float:
-    """Masks of a byte, and the dropped-out inputs that matrices would otherwise share. Where q, k and v are one matrix and
-    not all of them adapted, their updates are put in place by an index that keeps them once more."""
+    """Masks of a byte, one for each matrix (one for q, k and v where they are one), and the dropped-out inputs that matrices
+    would otherwise share. Where such a matrix is adapted in part, its update is put in place by an index that keeps it."""
     each = [x for x in matched(s.model, s.lora_targets) if x.place != "head"]
     into = [x for x in each if x.place == "attention" and x.inputs == s.model.hidden and not x.name.endswith(OUTPUTS)]
-    others = [x for x in each if x not in into]
+    one = d.profile.fused_qkv
+    others = [x for x in each if x not in into] if one else each
     share = 1.0 / max(1, s.model.layers)
     kept = sum(x.inputs * (x.active if x.place == "expert" else x.count) for x in others) * share
-    kept += w.hidden if into else 0.0
-    kept += d.compute * w.hidden * max(0, w.mlp_hit - 1) * w.routed + (d.compute * w.queries if w.output_hit else 0.0)
-    if w.fused_qkv and 0 < len(into) < 3:
+    kept += w.hidden if one and into else 0.0
+    if (not d.autocast and d.trained == d.stream) or (d.quantised is not None and d.stream == 2.0):
+        apart = max(0, w.mlp_hit - 1) * w.routed + (0 if one else max(0, w.attention_hit - 1))
+        kept += d.compute * w.hidden * apart + (d.compute * w.queries if w.output_hit else 0.0)
+    if one and 0 < len(into) < 3:
         kept += d.compute * sum(x.outputs * x.count for x in into) * share
     return kept
 

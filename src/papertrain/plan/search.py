@@ -39,6 +39,7 @@ class Draft(Value, frozen=True, kw_only=True):
     loss: str | None = None
     lora_rank: int | None = None
     lora_targets: tuple[str, ...] | str | None = None
+    lora_dropout: float | None = None
     total_steps: int | None = None
     memory_shift: float = 1.0
     time_shift: float = 1.0
@@ -87,7 +88,7 @@ def setup_of(d: Draft, x: Layout) -> Setup:
     return Setup(
         model=d.model, gpu=c.gpu, n_gpus=c.gpus, n_nodes=c.nodes, framework="hf-trainer" if classifier else "llamafactory",
         method="lora" if d.method == "rslora" else d.method, quantization=d.model.quantized or ("nf4-double" if d.method == "qlora" else "none"),  # type: ignore[arg-type]
-        weights_dtype=weights, trainable_dtype=trainable, autocast=autocast, lora_rank=d.lora_rank, lora_targets=d.lora_targets,
+        weights_dtype=weights, trainable_dtype=trainable, autocast=autocast, lora_rank=d.lora_rank, lora_targets=d.lora_targets, lora_dropout=d.lora_dropout,
         optimizer="cpu_adamw" if offloaded and d.optimizer.startswith("adamw") else d.optimizer,
         micro_batch_size=x.micro_batch_size, sequence_length=d.sequence_length,
         gradient_checkpointing=x.gradient_checkpointing, attention=d.attention, loss=d.loss,  # type: ignore[arg-type]

@@ -50,6 +50,7 @@ class Setup(Value, frozen=True, kw_only=True):
     upcast: bool | None = None
     lora_rank: int | None = None
     lora_targets: tuple[str, ...] | str | None = None
+    lora_dropout: float | None = None
     modules_to_save: tuple[str, ...] = ()
     optimizer: str | None = None
     optimizer_in_backward: bool = False
