@@ -167,3 +167,12 @@ def test_a_study_may_name_only_what_its_plans_do_not(tmp_path: Path) -> None:
     work = make_workspace(tmp_path)
     (work / "study.toml").write_text("[study]\nseeds = [1, 2]\n")
     assert [r.id for r in Workspace(work).grid()] == ["ours.train.1", "ours.train.2"]
+
+
+def test_the_study_of_the_how_to_page_is_one(work: Path) -> None:
+    page = (Path(__file__).resolve().parents[2] / "docs/howto/study.md").read_text("utf-8")
+    (work / "study.toml").write_text(page.partition("```toml\n")[2].partition("```")[0])
+    space = Workspace(work)
+    cells = [r.id for r in space.grid()]
+    assert cells == ["ours.reviews.1", "ours.reviews.2", "ours.reviews.3", "tfidf.reviews.1"]
+    assert space.study.datasets[0].test and space.study.venue == "acl" and space.study.mode == "standard"
