@@ -194,3 +194,53 @@ def test_a_slurm_job_whose_node_fails_is_submitted_again_without_that_node(tmp_p
 def test_node_lists_are_read_with_and_without_slurms_own_tool() -> None:
     assert slurm_jobs.hosts("gpu[01-03,07],login1", {"PATH": "/nonexistent"}) == ("gpu01", "gpu02", "gpu03", "gpu07", "login1")  # fmt: skip
     assert slurm_jobs.hosts("a1,b2", {}) == ("a1", "b2")
+
+
+# ------------------------------------------------------------------------------------------------ a plan's own knobs
+
+OOM = """{'loss': 2.1, 'grad_norm': 1.0, 'learning_rate': 1e-05, 'epoch': 0.01}
+  File "/e/transformers/models/qwen2/modeling_qwen2.py", line 341, in forward
+torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 9.00 GiB. GPU 0 has a total capacity of 79.15 GiB of which 2.00 GiB is free. Of the allocated memory 75.10 GiB is allocated by PyTorch, and 120.00 MiB is reserved by PyTorch but unallocated.
+"""
+
+
+def planned(tmp_path: Path) -> Path:
+    from papertrain.verbs.generate import generate
+    from papertrain.verbs.plan import plan
+
+    rows = [json.dumps({"instruction": f"question {i} " * 20, "output": f"answer {i} " * 20}) for i in range(400)]
+    (tmp_path / "train.jsonl").write_text("\n".join(rows) + "\n")
+    work = tmp_path / "work"
+    plan("Qwen/Qwen2.5-0.5B-Instruct", data=tmp_path / "train.jsonl", gpu="A100-80GB", output=work, sets=["micro_batch_size=16", "global_batch_size=32"])  # fmt: skip
+    generate(work)
+    return work
+
+
+def test_in_a_workspace_the_micro_batch_is_halved_and_nothing_else_of_the_experiment_moves(tmp_path: Path) -> None:
+    from papertrain.core.workspace import Workspace
+    from papertrain.verbs import _repair
+    from papertrain.verbs.diagnose import diagnose
+
+    space = Workspace(planned(tmp_path))
+    run = space.grid()[0].id
+    place = space.run_path(run)
+    place.mkdir(parents=True)
+    (place / "stdout.log").write_text(OOM)
+    before = space.plan("ours").values()
+    found = diagnose([place]).data["diagnoses"][0]
+    done = _repair.mend(space, run, found, "quick")
+    after = space.plan("ours").values()
+    assert isinstance(done, dict) and done["effect"] == "execution" and "micro_batch_size" in done["diff"], done
+    assert after["micro_batch_size"] * after["gradient_accumulation_steps"] == before["micro_batch_size"] * before["gradient_accumulation_steps"]  # fmt: skip
+    moved = {k for k in before if before[k] != after[k]}
+    assert moved and moved <= _repair.FREE_TO_CHANGE, moved
+    assert Path(done["note"]).is_file() and Path(done["reverse"]).is_file()
+
+
+def test_a_change_that_would_move_another_decision_is_not_applied(tmp_path: Path) -> None:
+    from papertrain.core.workspace import Workspace
+    from papertrain.verbs import _repair
+
+    space = Workspace(planned(tmp_path))
+    assert "learning_rate" in _repair.other_decisions(space, "ours", [{"key": "learning_rate", "new": 1e-3}])
+    assert _repair.other_decisions(space, "ours", [{"key": "micro_batch_size", "new": 8}]) == []
