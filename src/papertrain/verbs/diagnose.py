@@ -226,12 +226,14 @@ def no_failure(
             body=body(found),
             data=data | {"healthy": seen.answer.healthy},
         )
+    named = next((p for p in paths if str(p) != "-"), None)
     if found:
         because = say("{title}: {cause}", title=translated(found[0].title), cause=translated(found[0].cause))
     else:
         because = seen.answer.healthy
     data["healthy"] = seen.answer.healthy
-    return Report(verb="diagnose", mode=mode, result=say("no failure found"), explanation=say("no failure, because {because}", because=because), action=None,
+    return Report(verb="diagnose", mode=mode, result=say("no failure found"), explanation=say("no failure, because {because}", because=because),
+                  action=None if named is None else f"papertrain watch {quoted(named)}",
                   body=body(found), data=data)  # fmt: skip
 
 

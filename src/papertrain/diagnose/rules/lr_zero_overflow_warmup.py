@@ -1,4 +1,4 @@
-"""Skipped steps and learning rate 0 at the start: fp16 searches its loss scale."""
+"""Learning rate 0 or skipped steps at the start: the warm-up begins, or fp16 searches its loss scale."""
 
 from papertrain.diagnose.case import Case
 from papertrain.diagnose.rule import Match, cause
@@ -22,7 +22,7 @@ RULE = cause(
     branch="training",
     level="note",
     benign=True,
-    title="Skipped steps and learning rate 0 at the start: fp16 searches its loss scale",
+    title="Learning rate 0 or skipped steps at the start: the warm-up begins, or fp16 searches its loss scale",
     judge=judge,
     sig=(
         "OVERFLOW!",
