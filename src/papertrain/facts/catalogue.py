@@ -34,6 +34,7 @@ def names_of(id: str) -> tuple[str, ...]:
     return (*head.get("names", ()), *head.get("aliases", ()))
 
 
+@lru_cache(maxsize=8192)
 def key(name: str) -> str:
     """`Meta-Llama-3-8B`, `llama 3 8b` and `meta-llama/Meta-Llama-3-8B` are one."""
     short = name.strip().rsplit("/", 1)[-1].lower()
