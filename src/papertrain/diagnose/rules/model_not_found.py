@@ -57,7 +57,7 @@ RULE = cause(
         "does not appear to have a file named",
         "401 Client Error",
         "403 Client Error",
-        "Can't load tokenizer for",
+        "Can't load tokenizer for ~ Can't load tokenizer for '(?![./]|[^']*checkpoint-\\d|[^'/]*/[^'/]*/)",
         "Incorrect path_or_model_id",
         "Repo id must be in the form",
         "Cannot find the requested files in the disk cache",
