@@ -152,7 +152,7 @@ def test_deepspeed_accepts_every_file_and_the_trainer_fills_every_auto(tmp_path:
 @pytest.mark.skipif(
     not DEEPSPEED.exists(), reason="no .envs/deepspeed (deepspeed 0.19.8 beside the training environment)"
 )
-def test_the_script_under_zero_2_and_3_has_the_losses_of_one_process_also_after_a_resume(tmp_path: Path) -> None:
+def test_the_script_under_zero_1_2_and_3_has_the_losses_of_one_process_also_after_a_resume(tmp_path: Path) -> None:
     """Two processes with real shards, the second half from their checkpoint. The first time DeepSpeed compiles an operator."""
     import shutil
 
@@ -177,19 +177,21 @@ def test_the_script_under_zero_2_and_3_has_the_losses_of_one_process_also_after_
     options = {"model": "smollm", "card": "cpu", "cards": 2, "method": "lora", "precision": "fp32", "model_path": "model", "train": "train.jsonl", "micro_batch_size": 4,
                "gradient_accumulation_steps": 2, "learning_rate": 3e-3, "epochs": 1.0, "total_steps": 5, "warmup_steps": 1, "eval_steps": 3, "save_steps": 3,
                "sequence_length": 96, "early_stopping_patience": 0, "gradient_checkpointing": "none", "lora_dropout": 0.0}  # fmt: skip
-    for stage in (2, 3):
+    for stage in (1, 2, 3):
         for name, text in generate([make_job(zero_stage=stage, **options)]).files.items():
             (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
             (tmp_path / name).write_text(text)
     script = "configs/ours/script/train.py"
     start(str(train_env / "python"), script, "--output_dir", "one")
-    for stage in (2, 3):
+    for stage in (1, 2, 3):
         run = f"zero{stage}"
         words = [str(DEEPSPEED), "-m", "accelerate.commands.launch", "--use_deepspeed", "--num_processes", "2", "--deepspeed_config_file",
                  f"configs/ours/deepspeed/ds_zero{stage}_script.json", str(HERE / "deepspeed_on_cpu.py"), script, "--output_dir", run]  # fmt: skip
         start(*words)
         assert (tmp_path / run / "checkpoint-3/shards").is_dir()
         assert losses(run) == pytest.approx(losses("one"), abs=1e-4)
+        if stage == 1:  # its shards are saved as those of stage 2
+            continue
         shutil.rmtree(tmp_path / run / "checkpoint-5")
         start(*words, "--resume")
         assert losses(run) == pytest.approx(losses("one"), abs=1e-4)
