@@ -54,7 +54,7 @@ def test_what_would_make_it_fit_fits_and_what_does_not_fit_says_so() -> None:
     assert p.fits == "no" and p.alternatives and all(a.fits != "no" for a in p.alternatives)
     shorter = [a for a in p.alternatives if "sequence_length" in a.changes]
     assert shorter and all(a.effect == "experiment" for a in shorter)
-    assert p.micro_batch_size.why.endswith("and does not fit")
+    assert p.micro_batch_size.why.endswith("not even the smallest fits")
 
 
 def test_tight_with_the_middle_over_the_card_says_so() -> None:

@@ -27,7 +27,7 @@ def guide(jobs: Sequence[Job]) -> str:
         "",
         "`papertrain watch .` reads all of this and says normal, warning or critical for each signal.",
         "",
-        TABLE,
+        TABLE.replace("GPU", "processor") if jobs and all(job.on_cpu for job in jobs) else TABLE,
     ]
     for job in jobs:
         out += [
@@ -68,7 +68,7 @@ def _numbers(job: Job) -> list[str]:
         ),
         (
             "learning rate",
-            f"0 at the start, {show_number(job.learning_rate)} at step {show_number(warm)}, then {job.lr_scheduler}",
+            f"0 at the start, {show_number(job.learning_rate)} after {show_number(warm)} steps, then {job.lr_scheduler}",
             "another peak or another end of warm-up: the schedule is not the planned one",
         ),
         (
@@ -140,7 +140,8 @@ def _first_loss(job: Job) -> str:
 
 def _commands(jobs: Sequence[Job]) -> list[str]:
     run = jobs[0].run if jobs else "runs/RUN"
-    usage = "top -p $(pgrep -d, -f train)" if jobs and jobs[0].on_cpu else "nvidia-smi dmon -s pucm -d 5"
+    on_cpu = bool(jobs) and jobs[0].on_cpu
+    usage = "top -p $(pgrep -d, -f train)" if on_cpu else "nvidia-smi dmon -s pucm -d 5"
     if jobs and jobs[0].plan.compute.gpu.vendor == "huawei":
         usage = "npu-smi info watch"
     return [
@@ -148,8 +149,8 @@ def _commands(jobs: Sequence[Job]) -> list[str]:
         f"| all of them, with levels | `papertrain watch {run}` |",
         f"| training loss, learning rate, gradient norm, step time | `tail -f {run}/train_log.jsonl` (script), `tail -f {run}/trainer_log.jsonl` (LLaMA-Factory) |",
         f"| validation loss | `grep eval_loss {run}/train*_log.jsonl` |",
-        f"| GPU utilisation, memory, power | `{usage}` |",
+        f"| {'processor utilisation and memory' if on_cpu else 'GPU utilisation, memory, power'} | `{usage}` |",
         f"| output of the program | `tail -f {run}/stdout.log` |",
         f"| why it failed | `papertrain diagnose {run}` |",
-        "", "Utilisation counts kernels, not work: 100 % with low power and no new step is a collective that waits for a lost rank.",
+        *([] if on_cpu else ["", "Utilisation counts kernels, not work: 100 % with low power and no new step is a collective that waits for a lost rank."]),
     ]  # fmt: skip

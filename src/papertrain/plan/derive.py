@@ -15,12 +15,12 @@ from papertrain.core.counts import agreed
 from papertrain.core.errors import PapertrainError
 from papertrain.core.models import ModelSpec
 from papertrain.core.texts import english
-from papertrain.core.training import TrainingPlan
+from papertrain.core.training import Alternative, TrainingPlan
 from papertrain.core.units import show_bytes, show_number
 from papertrain.core.values import Decision
 from papertrain.facts.laws import law
 from papertrain.plan import steps_batch, steps_lora, steps_rate, steps_task
-from papertrain.plan.derive_alternatives import alternatives
+from papertrain.plan.derive_alternatives import alternatives, retold
 from papertrain.plan.derive_question import Question, by_user, settle
 from papertrain.plan.derive_reasons import execution_decisions
 from papertrain.plan.memory_nearest import with_basis
@@ -36,9 +36,9 @@ KINDS = {"encoder": "an encoder", "vision": "an image model", "speech": "a speec
 
 
 @english()
-def derive(q: Question, *, ways: bool = True) -> TrainingPlan:
+def derive(q: Question, *, ways: bool | None = True) -> TrainingPlan:
     """The plan that the question leads to. Raises PapertrainError where the question contradicts itself. ways: whether the
-    alternatives of a plan that fits are searched too; those of one that does not fit always are."""
+    alternatives of a plan that fits are searched too; those of one that does not fit always are, except with None."""
     sets = dict(q.sets)
     task = steps_task.task_of(q.model, q.dataset, q.task or sets.pop("task", None))
     check(q, task)
@@ -90,7 +90,9 @@ def check_kind(m: ModelSpec, task: str) -> None:
         raise PapertrainError(f"{m.name} is a language model: it cannot be trained for {task}", code="wrong-task", ask=["a vision model such as google/vit-base-patch16-224"])  # fmt: skip
 
 
-def assemble(q: Question, sets: dict[str, Any], task: str, method: Decision[str], *, ways: bool = True) -> TrainingPlan:
+def assemble(
+    q: Question, sets: dict[str, Any], task: str, method: Decision[str], *, ways: bool | None = True
+) -> TrainingPlan:
     model, data, compute, rules = q.model, q.dataset, q.compute, q.rules
     steps_task.check_method(model, compute, method.value)
     precision = settle(steps_task.precision(compute.gpu), sets)
@@ -129,7 +131,7 @@ def assemble(q: Question, sets: dict[str, Any], task: str, method: Decision[str]
     time = time_of(draft, placed.layout)
     known = placed.memory.device_bytes.value is not None and q.compute.gpu.id != "cpu"
     memory = with_basis(placed.memory, setup_of(draft, placed.layout)) if known else placed.memory
-    return TrainingPlan(
+    plan = TrainingPlan(
         name=q.name, task=task, rules=rules, model=model, dataset=data, compute=compute, fits=placed.fits, method=method,
         **execution_decisions(draft, placed, batch.value, sets),
         global_batch_size=batch, learning_rate=rate, lr_scheduler=settle(steps_rate.lr_scheduler(task), sets), epochs=epochs,
@@ -138,10 +140,32 @@ def assemble(q: Question, sets: dict[str, Any], task: str, method: Decision[str]
         seed=settle(steps_task.seed(), sets), eval_steps=evals, save_steps=saves,
         early_stopping_patience=settle(steps_batch.patience(evals.value), sets), validation_share=share, loss=loss,
         template=template, beta=optional(steps_rate.beta(task), sets),
-        **adapters, memory=memory, duration=time, alternatives=alternatives(draft, fixed, placed) if ways or placed.fits != "yes" else (),
+        **adapters, memory=memory, duration=time, alternatives=alternatives(draft, fixed, placed) if ways or (ways is False and placed.fits != "yes") else (),
         warnings=(*warnings(q, task, placed, batch.value, total.value), *unused(sets, task, method.value), *doubts(q, sets, template, length.value, derived_rate.value)),
         provisional=data is None,
     )  # fmt: skip
+    return structs.replace(plan, alternatives=tuple(as_planned(q, plan, a) for a in plan.alternatives))
+
+
+LEARNED = ("method", "sequence_length", "precision", "optimizer")
+
+
+def as_planned(q: Question, plan: TrainingPlan, a: Alternative) -> Alternative:
+    """Another method, length, number format or optimizer, with the figures that its own plan would have."""
+    if "gpus" in a.changes or not any(k in a.changes for k in LEARNED):
+        return a
+    sets = {k: v for k, v in q.sets.items() if k not in a.changes}
+    sets |= {k: a.changes[k] for k in ("precision", "optimizer") if k in a.changes}
+    asked = structs.replace(
+        q,
+        method=a.changes.get("method", plan.method.value),
+        seq_len=a.changes.get("sequence_length", q.seq_len),
+        sets=sets,
+    )
+    try:
+        return retold(a, plan, derive(asked, ways=None))
+    except PapertrainError:
+        return a  # what the user fixed does not go with it
 
 
 def optional(decision: Decision[Any] | None, sets: dict[str, Any]) -> Decision[Any] | None:

@@ -8,7 +8,7 @@ from typing import Any
 from msgspec import structs
 
 from papertrain.core.models import Compute
-from papertrain.core.training import Alternative
+from papertrain.core.training import Alternative, TrainingPlan
 from papertrain.core.units import show_size
 from papertrain.core.values import Effect
 from papertrain.facts.load import gpu
@@ -163,7 +163,30 @@ def differences(a: Layout, b: Layout) -> dict[str, Any]:
     return {name: getattr(b, name) for name in LAYOUT if getattr(a, name) != getattr(b, name)}
 
 
+def retold(a: Alternative, plan: TrainingPlan, other: TrainingPlan) -> Alternative:
+    """The alternative with the figures of the plan that it would be: batch and rank follow from the method too."""
+    if RANKS[other.fits] > RANKS[a.fits] or other.memory is None:
+        return a
+    before, after = plan.values(), other.values()
+    changes = {k: v for k, v in a.changes.items() if k not in LAYOUT} | {
+        k: after[k] for k in LAYOUT if before[k] != after[k]
+    }
+    host = plan.compute.host_memory_bytes is not None
+    return structs.replace(
+        a,
+        what=words_of(changes, other.offload.value, other.memory.host_bytes.value, host),
+        fits=other.fits,
+        changes=changes,
+        step_seconds=other.duration.step_seconds.value if other.duration else a.step_seconds,
+        device_bytes=other.memory.device_bytes.value,
+    )
+
+
 def words(changes: Mapping[str, Any], p: Placed, d: Draft) -> str:
+    return words_of(changes, p.layout.offload, p.memory.host_bytes.value, d.compute.host_memory_bytes is not None)
+
+
+def words_of(changes: Mapping[str, Any], offload: str, host_bytes: float | None, host_known: bool) -> str:
     parts = [WORDS[k].format(v) for k, v in changes.items() if k in WORDS]
     parts = [
         f"{k.replace('_', ' ')} {v}"
@@ -172,11 +195,8 @@ def words(changes: Mapping[str, Any], p: Placed, d: Draft) -> str:
     ] + parts
     parts = ["1 card" if x == "1 cards" else x for x in parts]
     text = ", ".join(parts) or f"accumulation {changes.get('gradient_accumulation_steps')}"
-    if p.layout.offload not in ("none", "activations"):
-        need = show_size(p.memory.host_bytes.value)
-        text += f" ({need} of host memory a node" + (
-            ")" if d.compute.host_memory_bytes is not None else "; say --host-ram)"
-        )
+    if offload not in ("none", "activations"):
+        text += f" ({show_size(host_bytes)} of host memory a node" + (")" if host_known else "; say --host-ram)")
     return text
 
 

@@ -56,7 +56,9 @@ def micro_reason(d: Draft, p: Placed, state: str) -> str:
     per_card = max(1, d.global_batch // d.compute.gpus)
     larger = [m for m in divisors(per_card) if m > x.micro_batch_size]
     if not larger:
-        return f"{state}; it is the whole share of one device ({per_card})"
+        return f"{state}; a device's share of the batch is {per_card}, so no larger one is of use"
+    if p.fits == "no" and x.micro_batch_size == 1:
+        return f"{state}; not even the smallest fits"
     next_up = larger[-1]
     other = evaluate(
         d, structs.replace(x, micro_batch_size=next_up, gradient_accumulation_steps=max(1, per_card // next_up))
@@ -74,6 +76,19 @@ def micro_reason(d: Draft, p: Placed, state: str) -> str:
     if other.fits != "yes":
         return f"{state}; {next_up} would need {show_bytes(need)}, and up to {show_bytes(other.memory.device_bytes.high)} within the 90 % range"
     return f"{state}; {next_up} would fit as well"
+
+
+def limit(p: Placed) -> str:
+    """Which limit a layout passes: the card, the margin, or the end of the 90 % range."""
+    need, room, high = p.memory.device_bytes.value, p.memory.capacity_bytes, p.memory.device_bytes.high
+    if need is None or room is None:
+        return ""
+    margin = law("machine").get("margin.share")
+    if need > room:
+        return f" of {show_bytes(room)}"
+    if need > (1 - margin) * room:
+        return f" of {show_bytes(room)}, less than the margin of {100 * margin:.0f} %"
+    return f" of {show_bytes(room)}, up to {show_bytes(high)} within the 90 % range" if p.fits != "yes" else ""
 
 
 def stage_reason(d: Draft, p: Placed, state: str) -> str:
@@ -104,11 +119,10 @@ def checkpointing_reason(d: Draft, p: Placed, state: str) -> str:
     if p.layout.gradient_checkpointing == "full":
         other = evaluate(d, structs.replace(p.layout, gradient_checkpointing="none"))
         need = other.memory.device_bytes.value
-        return (
-            f"without gradient checkpointing micro-batch {p.layout.micro_batch_size} needs {show_bytes(need)}; it costs about a third more work"
-            if need is not None
-            else "memory is not predicted, so the careful choice"
-        )
+        if need is None:
+            return "memory is not predicted, so the careful choice"
+        needs = f"without gradient checkpointing micro-batch {p.layout.micro_batch_size} needs {show_bytes(need)}"
+        return f"{needs}{limit(other)}; it costs about a third more work"
     return (
         f"{state} without gradient checkpointing: recomputing would cost 20-33 %"
         if p.fits == "yes"

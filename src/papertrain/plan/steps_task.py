@@ -107,7 +107,7 @@ def precision(gpu: Gpu) -> Decision[str]:
     source = gpu.sources.get("peak_bf16_dense_flops") or law("machine").source("precision")
     cc = f" (compute capability {gpu.compute_capability})" if gpu.compute_capability else ""
     if gpu.id == "cpu":
-        return Decision(name="precision", value="fp32", rests_on=("compute",), source=law("machine").source("precision"), why="a processor gains nothing from 16-bit numbers, and fp32 needs no loss scaling")  # fmt: skip
+        return Decision(name="precision", value="fp32", rests_on=("compute",), source=Source(kind="assumed", ref="torch computes in fp32 unless told otherwise; 16-bit arithmetic of processors was not measured here"), why="a processor gains nothing from 16-bit numbers, and fp32 needs no loss scaling")  # fmt: skip
     if gpu.has_bf16 and not lacks_bf16(gpu):
         return Decision(
             name="precision",

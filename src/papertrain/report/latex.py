@@ -182,8 +182,8 @@ def numbers(table: ResultTable, tests: Sequence[Test]) -> str:
             said = f"{c.evidence} {c.status} {c.value!r}"
             define(name, number(c.value, column), said)
             if c.std is not None:
-                define(name + "Std", number(c.std, column), said)
-                define(name + "Seeds", str(c.n_seeds), said)
+                define(name + "Std", number(c.std, column), f"{c.evidence} standard deviation {c.std!r}")
+                define(name + "Seeds", str(c.n_seeds), f"{c.evidence} runs")
             if c.ci is not None:
                 define(name + "Low", number(c.ci.low, column), f"{c.evidence} {c.ci.method}")
                 define(name + "High", number(c.ci.high, column), f"{c.evidence} {c.ci.method}")

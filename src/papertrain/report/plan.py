@@ -172,6 +172,11 @@ def parts_text(m: Memory) -> str:
     return ", ".join(f"{k} {show_bytes(v)}" for k, v in {**found, **({RESERVE: rest} if rest >= 2**20 else {})}.items())
 
 
+def measured(m: Memory) -> list[str]:
+    """The measured runs that are nearest, after the framework's profile; nothing where there is the profile alone."""
+    return list(m.basis) if any(not b.startswith("profile ") for b in m.basis) else []
+
+
 def bar(n: float) -> str:
     """One block for 2 GiB, seven at most fill a line; under a quarter of that, a thin one."""
     blocks = n / 2e9
@@ -292,7 +297,7 @@ def memory_section(p: TrainingPlan) -> list[str]:
     m = p.memory
     if m is None:
         return []
-    rows = (("allocated (torch)", m.allocated_bytes), ("reserved (its allocator)", m.reserved_bytes), ("device (nvidia-smi)", m.device_bytes),
+    rows = (("allocated (torch)", m.allocated_bytes), ("reserved (its allocator)", m.reserved_bytes), ("process" if p.compute.gpu.id == "cpu" else "device (nvidia-smi)", m.device_bytes),
             ("host, a node", m.host_bytes), ("disk, one checkpoint", m.disk_bytes))  # fmt: skip
     lines = ["", "## Memory", "", "| meter | predicted | 90 % range |", "| --- | --- | --- |"]
     lines += [
@@ -309,7 +314,7 @@ def memory_section(p: TrainingPlan) -> list[str]:
         *lines,
         "",
         "Nearest measured runs: "
-        + ("; ".join(m.basis) or "none like yours; `papertrain launch WORK --smoke` measures it")
+        + ("; ".join(measured(m)) or "none like yours; `papertrain launch WORK --smoke` measures it")
         + ".",
     ]
 
