@@ -121,6 +121,14 @@ def test_a_fix_of_the_plan_writes_every_file_as_it_was_shown(tmp_path: Path) -> 
     assert changed <= set(shown["texts"]), "a file was changed that was not shown"
 
 
+def test_the_newest_diagnosis_beside_a_run_can_be_applied_there_too(tmp_path: Path) -> None:
+    work, asked = planned(tmp_path)
+    page = client(work, writing=True)
+    page.post("/api/diagnose", json=asked)  # kept beside the run, since the page may write
+    shown = page.get("/w/0/run?run=ours.train.42").text
+    assert 'class="propose" data-fix="D1.F1"' in shown and page.get("/report/0/file").text.count("data-fix") == 0
+
+
 def test_a_fix_that_changes_the_experiment_waits_for_the_confirmation(tmp_path: Path) -> None:
     work, asked = planned(tmp_path, mode="standard")
     page = client(work, writing=True)

@@ -139,13 +139,17 @@ def marks_of(signals: Sequence[dict[str, Any]]) -> dict[str, list[Mark]]:
     return found
 
 
-def debug_part(path: Path) -> str:
-    """The run's debug folder: diagnoses, notes on what was changed and proved, patches."""
+def debug_part(path: Path, *, live: str = "") -> str:
+    """The run's debug folder: diagnoses, notes on what was changed and proved, patches. live: what the fixes of the newest
+    diagnosis can do on a page."""
     parts = []
-    for note in _numbered(path / "debug", "*.json"):
+    records = _numbered(path / "debug", "*.json")
+    for note in records:
         try:
             stored = json.loads(read_text(note, limit=2**22))
-            parts += [diagnosis_card(d) for d in stored.get("diagnoses", ())[:3]]
+            parts += [
+                diagnosis_card(d, live=live if note == records[-1] else "") for d in stored.get("diagnoses", ())[:3]
+            ]
         except (PapertrainError, ValueError, KeyError, TypeError, AttributeError):
             continue
     for note in _numbered(path / "debug", "*.md"):

@@ -179,7 +179,7 @@ def run(site: Site, number: int, name: str | None) -> str:
     chosen = name if name in runs else runs[0]
     settings = {"number": number, "run": chosen, "runs": runs}
     body = controls.run_page(chosen, runs, settings)
-    debug = parts.debug_part(space.run_path(chosen))
+    debug = parts.debug_part(space.run_path(chosen), live="" if "~" in chosen else "files")
     sections = [("", body), (say("Signals"), '<div id="signals"></div>')]
     if debug:
         sections.append((say("Diagnoses"), debug))

@@ -4,6 +4,7 @@ const {number, run} = JSON.parse(by("live").dataset.settings);
 const PAUSE = 2000, colours = ["--c0", "--c4", "--c2", "--c3", "--c5", "--c1", "--c6"];
 const FIRST = ["loss", "learning_rate", "grad_norm"];
 const css = name => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+source = {work: number, run};
 const plots = new Map(), words = by("words").dataset;
 let sequence = 0, now = null, others = new Map();
 
@@ -209,7 +210,6 @@ by("signals").addEventListener("click", async event => {
   if (row) row.scrollIntoView({block: "center"});
 });
 by("why").addEventListener("click", async () => {
-  source = {work: number, run};
   by("diagnosis").textContent = by("words").dataset.reading;
   const answer = await ask("/api/diagnose", source);
   by("diagnosis").innerHTML = answer.html || "";  // rendered and escaped by the server
