@@ -180,7 +180,7 @@ def action(e: Examination, path: Path | None, work: Path | None) -> str | None:
         target = target.parent if target.is_file() else target
     if target is None or str(target) in ("-", "<stdin>"):
         return None
-    if any(named(s) for s in e.signals):
+    if e.level == "critical" or any(named(s) for s in e.signals):
         return f"papertrain diagnose {quoted(target)}"
     if e.level == "unknown" and e.steps == 0 and e.task == "train" and not e.last_step:
         return f"papertrain diagnose {quoted(target)}"
