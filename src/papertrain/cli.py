@@ -238,7 +238,7 @@ def parser_of(name: str) -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    own = parser.add_argument_group("options")
+    own = parser  # its options stand in argparse's own group, with --help
     more = parser.add_argument_group("more options")
     for p in parameters(verb):
         if p.name == "passthrough":

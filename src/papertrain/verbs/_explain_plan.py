@@ -44,12 +44,12 @@ def prediction(id: str, where: Path | None, method: str | None) -> Answer | None
     m, d = p.memory, p.duration
     rows = []
     if m is not None and id != "time":
-        meters = (("allocated, torch", m.allocated_bytes), ("reserved, its allocator", m.reserved_bytes), ("device, nvidia-smi", m.device_bytes),
+        meters = (("allocated, torch", m.allocated_bytes), ("reserved, its allocator", m.reserved_bytes), ("process" if p.compute.gpu.id == "cpu" else "device, nvidia-smi", m.device_bytes),
                   ("host, a node", m.host_bytes), ("disk, a checkpoint", m.disk_bytes))  # fmt: skip
         rows += [(name, predicted(e, show_bytes)) for name, e in meters]
         rows += [(f"at the peak: {k}", show_bytes(v)) for k, v in m.components.items()]
         rows += [(f"live in {k.replace('_', ' ')}", show_bytes(v)) for k, v in m.phases.items()]
-        rows += [("nearest measured", b) for b in m.basis]
+        rows += [("nearest measured", b) for b in words.measured(m)]
     if d is not None and id != "memory":
         rows += [
             ("one step", predicted(d.step_seconds, show_seconds)),
