@@ -7,7 +7,7 @@ export HF_HUB_OFFLINE ?= 1
 export TOKENIZERS_PARALLELISM ?= false
 
 .DEFAULT_GOAL := help
-.PHONY: faults bench-blind security fuzz help install train bare demo check test lint types fast docs outputs golden clean latex frameworks framework-environments example-smollm2 browser site newcomer
+.PHONY: faults bench-blind security fuzz help install train bare demo check test lint types fast docs outputs golden clean latex frameworks framework-environments schemas example-smollm2 browser site newcomer
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | awk -F'\t' '{printf "  make %-18s %s\n", $$1, $$2}'
@@ -98,6 +98,9 @@ site: install  ## the documentation as a site that works from disk, in site/
 newcomer:  ## from a clean clone in an empty environment: exactly README's commands, with time and disk
 	sh requirements/newcomer.sh
 
+schemas: install  ## read the keys of every framework again out of its own wheels, and print the difference
+	@sh requirements/schemas.sh
+
 golden: install  ## rewrite the golden files and print the difference
 	$(BIN)/python tests/golden/update.py
 	git --no-pager diff --stat -- tests/golden
@@ -132,6 +135,9 @@ faults: install train  ## 45 faults put into real training on this processor, an
 
 bench-check: install  ## how long 200 files take
 	$(BIN)/python bench/check.py
+
+bench-script: .envs/llamafactory/.done  ## the custom script beside LLaMA-Factory on one job: tokens per second, loss, memory
+	$(BIN)/python bench/script.py
 
 bench-data: install  ## how fast a data set is counted, and in how much memory
 	$(BIN)/python bench/data.py

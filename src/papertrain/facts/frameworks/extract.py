@@ -1,9 +1,10 @@
 """Reads the keys, types, defaults and choices of a framework out of its wheels, without importing anything.
 
-    python -m papertrain.facts.frameworks.extract llamafactory-0.9.5.whl transformers-5.6.0.whl > llamafactory-0.9.5.json
+    python -m papertrain.facts.frameworks.extract [--keep OLD.json] llamafactory-0.9.5.whl transformers-5.6.0.whl > llamafactory-0.9.5.json
 
 The first wheel is the framework, the others hold the classes that it inherits from. Frameworks whose configuration is
 a dataclass or a pydantic model are read the same way; DeepSpeed's file was converted once (see its `made_by`).
+--keep: where nothing is said but `any`, what a person wrote into that file by hand stays.
 """
 
 from __future__ import annotations
@@ -331,5 +332,17 @@ def show(document: dict[str, Any]) -> str:
     return "\n".join([*lines, "}"]) + "\n"
 
 
+def _as_known(found: dict[str, Any], kept: dict[str, Any]) -> dict[str, Any]:
+    for section, keys in found.get("sections", {}).items():
+        old = kept.get("sections", {}).get(section, {})
+        for key, value in keys.items():
+            if str(value[0]).startswith("any") and key in old:
+                keys[key] = old[key]
+    return found
+
+
 if __name__ == "__main__":
-    sys.stdout.write(show(extract([Path(a) for a in sys.argv[1:]])))
+    words = sys.argv[1:]
+    kept = json.loads(Path(words[1]).read_text("utf-8")) if words[0] == "--keep" else {}
+    found = extract([Path(a) for a in (words[2:] if kept else words)])
+    sys.stdout.write(show(_as_known(found, kept)))
