@@ -240,3 +240,22 @@ class TestAgainst:
     def test_a_folder_without_tables_is_one_line(self, tmp_path: Path) -> None:
         with pytest.raises(PapertrainError, match="of an earlier comparison"):
             two(tmp_path, A, B, against=tmp_path)
+
+
+class TestIntervals:
+    def test_intervals_and_probability_of_improvement_without_stars_or_p(self, tmp_path: Path) -> None:
+        r = two(tmp_path, A, B, metrics=["accuracy"], style=["intervals"], output=tmp_path / "out")
+        line = next(x for x in r.body.splitlines() if x.startswith("  ours – base"))
+        assert line == "  ours – base, accuracy: +8.2 points [2.5, 14.1], probability of improvement 0.54 (one item)"
+        table = (tmp_path / "out/tables/main.tex").read_text()
+        assert "dagger" not in table and "circ" not in table and "probability of improvement 0.54 (one item)" in table
+        assert "†" not in r.body and "p =" not in r.body
+
+    def test_where_lower_is_better_it_is_the_probability_of_less(self, tmp_path: Path) -> None:
+        for system, values in (("ours", (1.0, 1.1, 1.2)), ("base", (2.0, 2.2, 2.1))):
+            for s, v in enumerate(values):
+                folder = tmp_path / f"r/{system}/seed_{s}"
+                folder.mkdir(parents=True)
+                (folder / "eval_results.json").write_text(json.dumps({"eval_loss": v}))
+        r = compare([tmp_path / "r"], ours="ours", baseline="base", style=["intervals"])
+        assert "probability of improvement 1.00 (a run of each)" in r.body

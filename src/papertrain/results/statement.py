@@ -44,6 +44,29 @@ def difference(t: Test, c: Column) -> str:
     return text
 
 
+def improvement(t: Test, higher: bool | None) -> tuple[float, str] | None:
+    """How probable it is that A is better, ties half, and what is drawn: a run of each, one item, or a test set of this size."""
+    d = t.details
+    if isinstance(d.get("probability_of_improvement"), float):
+        p, of = d["probability_of_improvement"], say("a run of each")
+    elif "only_a" in d and t.n:
+        p, of = (d["only_a"] + (t.n - d["only_a"] - d["only_b"]) / 2) / t.n, say("one item")
+    elif str(d.get("effect", "")).startswith("share of bootstrap") and t.effect_size is not None:
+        p, of = t.effect_size, say("a test set of this size")
+    else:
+        return None
+    return (1 - p if higher is False else p), of
+
+
+def as_interval(t: Test, c: Column, higher: bool | None) -> str:
+    """`+4.1 points [1.3, 6.9], probability of improvement 0.93 (one item)`: no verdict, no p."""
+    text = f"{value(t.difference, c, sign=True)}{unit(c)}" if t.difference is not None else ""
+    if t.ci is not None:
+        text += f" [{value(t.ci.low, c)}, {value(t.ci.high, c)}]"
+    found = improvement(t, higher)
+    return text + (say(", probability of improvement {p} ({of})", p=f"{found[0]:.2f}", of=found[1]) if found else "")
+
+
 CORRECTIONS = {"holm": "Holm", "bh": "Benjamini-Hochberg", "bonferroni": "Bonferroni"}
 
 

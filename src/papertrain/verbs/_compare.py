@@ -15,7 +15,7 @@ from papertrain.core.values import Value, plain
 from papertrain.core.workspace import Workspace
 from papertrain.report.table import Sheet, sheet
 from papertrain.results import board as boards
-from papertrain.results import checks, names, overall, roles, sanity
+from papertrain.results import checks, names, overall, roles, sanity, statement
 from papertrain.results.board import Board
 from papertrain.results.collect import Collection, Placed, collect
 from papertrain.results.records import Issue
@@ -211,7 +211,7 @@ def _compared(
 def sheet_of(found: Comparison, asked: Asked) -> Sheet:
     pretty = {c.metric: names.pretty(c.metric).replace("$R^2$", "R²") for c in found.table.columns}
     ways = [found.board.directions[h] for h in found.board.heads]
-    return sheet(
+    made = sheet(
         found.table,
         found.tests,
         pretty,
@@ -220,6 +220,15 @@ def sheet_of(found: Comparison, asked: Asked) -> Sheet:
         labels=found.labels,
         repeats="folds" if any(e.fold for runs in found.board.entries.values() for e in runs.values()) else "seeds",
     )
+    if not asked.intervals:
+        return made
+    main = [t for t in found.tests if not t.refused and t.details.get("role") == "primary"]
+    lines = [
+        f"{found.labels.get(t.a, t.a)} – {found.labels.get(t.b, t.b)}, {statement.where(found.table.columns[t.column])}: "
+        + statement.as_interval(t, found.table.columns[t.column], ways[t.column])
+        for t in main[:6]
+    ]
+    return msgspec.structs.replace(made, legend=(*made.legend, *(f"{line}." for line in lines)))
 
 
 def data(found: Comparison, written: Sequence[str], changes: Sequence[dict[str, Any]]) -> dict[str, Any]:

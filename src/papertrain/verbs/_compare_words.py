@@ -87,7 +87,11 @@ def report_of(
     if repair:
         says = f"{says}; {repair}"
     body = [terminal(sheet)] if table.columns else []
-    lines = _test_lines([t for t in found.tests if t is not (tested[0] if tested else None)], table)
+    ways = [found.board.directions[h] for h in found.board.heads] if asked.intervals else None
+    # without verdicts the first line of the answer does not stand for its test: all are listed
+    lines = _test_lines(
+        [t for t in found.tests if asked.intervals or t is not (tested[0] if tested else None)], table, ways
+    )
     if lines:
         body.append(
             "\n".join(lines[:14]) + (f"\n  … {len(lines) - 14} more tests (--json, or -v)" if len(lines) > 14 else "")
@@ -135,12 +139,12 @@ def _size(table: Any) -> str:
     )
 
 
-def _test_lines(tests: Sequence[Any], table: Any) -> list[str]:
+def _test_lines(tests: Sequence[Any], table: Any, ways: Sequence[bool | None] | None = None) -> list[str]:
     """A line per test; refusals that say the same are one line."""
     lines, seen = [], set()
     for t in tests:
         if not t.refused:
-            lines.append(_test_line(t, table))
+            lines.append(_test_line(t, table, ways))
             continue
         same = [o for o in tests if o.refused == t.refused and (o.a, o.b) == (t.a, t.b)]
         if (t.a, t.b, t.refused) in seen:
@@ -179,13 +183,16 @@ def _gap_text(gaps: list[Any]) -> str:
     )
 
 
-def _test_line(t: Any, table: Any) -> str:
+def _test_line(t: Any, table: Any, ways: Sequence[bool | None] | None = None) -> str:
+    """ways: the direction of each column, where intervals and probabilities stand instead of verdicts."""
     from papertrain.results import statement
 
     c = table.columns[t.column]
     where = " ".join(x for x in (c.dataset, c.metric) if x)
     seeds = f" (seeds {t.details['seed_a']}, {t.details['seed_b']})" if t.details.get("role") == "per-seed" else ""
     said = f"refused: {t.refused}" if t.refused else statement.difference(t, c)
+    if ways is not None and not t.refused:
+        return f"  {t.a} – {t.b}, {where}{seeds}: {statement.as_interval(t, c, ways[t.column])}"
     star = "†" if t.significant else ""
     return f"  {t.a} – {t.b}, {where}{seeds}: {said}{star}"
 
