@@ -102,7 +102,8 @@ RULE = Rule(
         ref="CPython traceback.py: the header line of a traceback and the line of its exception; bash's words for signals",
     ),
     status="stable",
-    fires="\n".join(
+    fires="==> train.log <==\n"
+    + "\n".join(
         f"{{'loss': {2 - 0.01 * i:.2f}, 'grad_norm': 1.0, 'learning_rate': 1e-05, 'epoch': {i / 100}}}"
         for i in range(1, 21)
     )
