@@ -73,7 +73,8 @@ def unknown_words(run: History, name: str) -> str:
         )
     if name == "train_loss" and isinstance(run.facts.get("summary"), dict):
         return say("only the closing summary is left: no curve to judge")
-    if name in ("gpu_utilization", "gpu_memory") and run.plan is not None and run.plan.compute.gpu.id == "cpu":
+    compute = run.plan.compute if run.plan is not None else None
+    if name in ("gpu_utilization", "gpu_memory") and compute is not None and compute.gpu.id == "cpu":
         return say("the plan is for the processor: no card is used")
     return say(HOW_TO_LOG[name])
 
