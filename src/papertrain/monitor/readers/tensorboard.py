@@ -9,7 +9,7 @@ where a wrong one says that the file is no event file; later ones count as damag
 from __future__ import annotations
 
 from pathlib import Path
-from struct import Struct, error, unpack_from
+from struct import Struct, error, pack, unpack_from
 
 from papertrain.monitor.reader import ByteParser, Reader
 from papertrain.monitor.readers._crc import masked_crc32c
@@ -33,6 +33,7 @@ def sniff(head: bytes, path: Path) -> float:
 
 def start(table: Table) -> ByteParser:
     known: dict[bytes, Column] = {}
+    tails: list[int] = []
     count = 0
 
     def parse(data: bytes, final: bool) -> int:
@@ -56,8 +57,8 @@ def start(table: Table) -> ByteParser:
                 at = stop + 4
                 continue
             at = stop + 4
-            # 09 <wall time> 10 <step> 2a <size> 0a <size> 0a <size> tag 15 <float>
-            if length > 20 and data[body] == 9 and data[stop - 5] == 0x15:
+            # 09 <wall time> 10 <step> 2a <size> 0a <size> 0a <size> tag, then 15 <float>, or a tensor that holds one
+            if length > 20 and data[body] == 9:
                 p = body + 9
                 step = 0
                 if data[p] == 0x10:
@@ -70,20 +71,28 @@ def start(table: Table) -> ByteParser:
                         step, p = varint(data, p - 1)
                         if step >= LARGEST_STEP:
                             step = 0
+                end_of_number = stop
                 column = known.get(data[p : stop - 4])
+                if column is None:
+                    for tail in tails:
+                        end_of_number = stop - tail
+                        column = known.get(data[p : end_of_number - 4] + data[end_of_number:stop])
+                        if column is not None:
+                            break
                 if column is not None:
                     column.steps.append(step)
-                    column.values.append(float32(data, stop - 4)[0])
+                    column.values.append(float32(data, end_of_number - 4)[0])
                     column.lines.append(count)
                     column.times.append(double(data, body + 1)[0])
                     if len(column.values) > MAX_POINTS:
                         close(column)
                         column.compact()
-                        del known[data[p : stop - 4]]
+                        for key in [k for k, c in known.items() if c is column]:
+                            del known[key]
                     continue
-                slow(table, data[body:stop], count, known, data[p : stop - 4])
+                slow(table, data[body:stop], count, known, p - body, tails)
                 continue
-            slow(table, data[body:stop], count, known, None)
+            slow(table, data[body:stop], count, known, None, tails)
         table.rows = count
         if final:
             if at < end:
@@ -111,8 +120,11 @@ def close(column: Column) -> None:
         column.epochs.frombytes(Struct("<d").pack(float("nan")) * missing)
 
 
-def slow(table: Table, event: bytes, count: int, known: dict[bytes, Column], suffix: bytes | None) -> None:
-    """Any event; a plain scalar teaches its tag to the quick way."""
+def slow(
+    table: Table, event: bytes, count: int, known: dict[bytes, Column], head: int | None, tails: list[int]
+) -> None:
+    """Any event. One with a single float32 teaches the quick way where in such records the number stands: `known` holds
+    what is around it, `tails` how many bytes may follow it (TF2 repeats the plugin's name there)."""
     try:
         time, step, summary = 0.0, 0, []
         for number, value in fields(event):
@@ -134,10 +146,27 @@ def slow(table: Table, event: bytes, count: int, known: dict[bytes, Column], suf
                 column = table.columns[tag] = Column()
             close(column)
             column.add(step, found, count, time=time)
-            if suffix is not None and len(values) == 1 and column.merged == 1:
-                known[suffix] = column
-    except (ValueError, IndexError, error):
+            if head is not None and len(values) == 1 and column.merged == 1:
+                learn(event, head, found, column, known, tails)
+    except (ValueError, IndexError, OverflowError, error):
         table.skip(count, "damaged record")
+
+
+def learn(event: bytes, head: int, found: float, column: Column, known: dict[bytes, Column], tails: list[int]) -> None:
+    """Where the float stands, if there is one place only: behind 15 (simple_value), or 2a 04 or 22 04 in a tensor of floats."""
+    places = []
+    for mark in (b"\x15", b"\x08\x01\x12\x00\x2a\x04", b"\x08\x01\x12\x00\x22\x04"):
+        at = event.rfind(mark + pack("<f", found), head)
+        if at >= 0:
+            places.append(at + len(mark) + 4)
+    if len(places) != 1 or len(known) >= 4 * MAX_COLUMNS:
+        return
+    tail = len(event) - places[0]
+    if tail and tail not in tails:
+        if len(tails) >= 4:
+            return
+        tails.append(tail)
+    known[event[head : places[0] - 4] + event[places[0] :]] = column
 
 
 def scalar(value: bytes) -> tuple[str, float | None]:

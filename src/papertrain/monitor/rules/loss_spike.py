@@ -55,7 +55,9 @@ def spikes(run: History, c: Curve, begin: int, end: int, boundaries: list[int]) 
             past = y[max(0, i - max(w, 40)) : i]
             level = m[i - 1]
             scale = max(sigma(past), (0.05 if len(past) < 8 else 0.02) * abs(level), 0.01)
-            tail = max(0.0, quantile(past, 0.98) - level) if len(past) >= 8 else max(0.0, max(past) - level)
+            # Above the median of its own time: what the loss was before it fell is no tail.
+            above = [v - a for v, a in zip(past, m[max(0, i - max(w, 40)) : i])]
+            tail = max(0.0, quantile(above, 0.98)) if len(past) >= 8 else max(0.0, max(past) - level)
             stale = i
         level = m[i - 1]
         back = level + max(3 * scale, tail, 0.2 * abs(level))
