@@ -10,6 +10,7 @@ import resource
 import shutil
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -378,6 +379,35 @@ def test_two_at_once_wait_or_refuse_and_corrupt_nothing(place: Place) -> None:
             json.loads(file.read_bytes())
         assert command("status", "work", cwd=place.now).code == 0
         assert command("evaluate", "work", cwd=place.now).code in (0, 1)
+
+
+def test_of_several_starts_of_one_run_at_once_one_runs_and_the_others_are_refused(place: Place) -> None:
+    place.reset(next(c for c in CASES if c.name == "launch"))
+    (place.now / "work/base.py").write_text("import time\ntime.sleep(2)\nprint('trained')\n")
+
+    def three() -> int:
+        pids = []
+        for _ in range(3):
+            pid = os.fork()
+            if pid == 0:
+                from papertrain.cli import main
+
+                code = main(["launch", "work", "--run", "base.toy.1", "--overwrite", "--yes"])
+                sys.stdout.flush()
+                sys.stderr.flush()
+                os._exit(code)
+            pids.append(pid)
+        codes = sorted(os.waitstatus_to_exitcode(os.waitpid(p, 0)[1]) for p in pids)
+        print(codes)
+        return 0 if codes == [0, 3, 3] else 9
+
+    done = child(three, cwd=place.now, wall=90)
+    assert done.code == 0, (done.out[-500:], done.err[-500:])
+    assert (place.now / "work/runs/base.toy.1/stdout.log").read_text().count("trained") == 1
+    assert len(done.err.strip().splitlines()) >= 2 and "another papertrain" in done.err
+    assert command("launch", "work", "--run", "base.toy.1", "--overwrite", "--yes", cwd=place.now).code == 0, (
+        "the lock is free again"
+    )
 
 
 def test_a_lock_that_another_keeps_ends_in_a_refusal_not_in_a_hang(

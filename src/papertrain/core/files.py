@@ -167,6 +167,23 @@ def locked(root: Path, *, wait_seconds: float = 20.0) -> Iterator[None]:
             fcntl.flock(handle, fcntl.LOCK_UN)
 
 
+@contextlib.contextmanager
+def held(root: Path, what: str) -> Iterator[None]:
+    """One process at a time does this here (a run), however long it takes. Raises Refused at once where another does."""
+    folder = root / HIDDEN
+    lock = folder / f"{re.sub('[^A-Za-z0-9_.-]', '_', what)}.lock"
+    contained(root, folder, lock)
+    folder.mkdir(parents=True, exist_ok=True)
+    with lock.open("a") as handle:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise Refused(
+                f"another papertrain is busy with {what} in {root}: nothing was started", code="locked"
+            ) from None
+        yield  # the file stays: one that is removed and made again would be two locks
+
+
 def write_atomic(path: Path, data: bytes, *, executable: bool = False) -> None:
     """The old content or the new one, never a part: a temporary file beside it, synced, then renamed."""
     if _reading.get():

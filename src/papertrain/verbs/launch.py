@@ -336,26 +336,43 @@ def _go(
     more: Sequence[str],
 ) -> Report:  # fmt: skip
     """Start them one after another; the first that fails stops the rest."""
+    from papertrain.core.files import held
     from papertrain.core.progress import bar
     from papertrain.verbs import _launch, _supervise
 
     records: list[dict[str, Any]] = []
     aside = []
     for one in todo:
-        if not one.resume and (one.run.state != "missing" or overwrite):
-            moved = _launch.set_aside(space, one.run.id)
-            aside += [moved] if moved else []
-        with bar(one.run.id) as advance:
-            if policy is None:
-                record = _launch.started(space, one, environment, advance)
-            else:
-                record = _supervise.supervised(space, one, environment, advance, policy, mode, more)
+        with held(space.root, one.run.id):
+            _unchanged(space, one)
+            if not one.resume and (one.run.state != "missing" or overwrite):
+                moved = _launch.set_aside(space, one.run.id)
+                aside += [moved] if moved else []
+            with bar(one.run.id) as advance:
+                if policy is None:
+                    record = _launch.started(space, one, environment, advance)
+                else:
+                    record = _supervise.supervised(space, one, environment, advance, policy, mode, more)
         records.append(record)
         if record["exit_code"] not in (0, None) or _supervise.failed(record):
             break
     return _told(
         space, todo, records, mode, [*warnings, *(say("an earlier attempt lies in {folder}", folder=a) for a in aside)]
     )
+
+
+def _unchanged(space: Workspace, one: Ready) -> None:
+    """What was decided for the run as it stood is not done to another state of it."""
+    from papertrain.core.errors import Refused
+
+    now = next((r.state for r in space.grid() if r.id == one.run.id), one.run.state)
+    if now != one.run.state:
+        raise Refused(
+            f"{one.run.id} is {now} now, it was {one.run.state} when this began: another papertrain was quicker",
+            code="changed-meanwhile",
+            file=space.run_path(one.run.id),
+            command=line("papertrain", "status", space.root),
+        )
 
 
 def _scoring(space: Workspace, run: str) -> str:
