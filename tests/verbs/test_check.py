@@ -201,3 +201,16 @@ def test_sixty_bad_keys_are_mended_in_one_reading(tmp_path: Path, monkeypatch: p
     text = file.read_text()
     mended = [k for k in names if f"\n{k}: 1\n" in text]
     assert len(mended) >= 55 and "output_dir: out  # kept" in text and len(read) <= 12
+
+
+def test_show_follows_the_thinking_that_the_config_turns_off(tmp_path: Path) -> None:
+    """LLaMA-Factory trains on an empty thought in front of an answer, and masks it where `enable_thinking` is false."""
+    (tmp_path / "rows.jsonl").write_text('{"instruction": "Where?", "input": "", "output": "There."}\n' * 3)
+    (tmp_path / "dataset_info.json").write_text('{"rows": {"file_name": "rows.jsonl"}}')
+    head = f"model_name_or_path: Qwen/Qwen3-8B\nstage: sft\ndo_train: true\nfinetuning_type: lora\ntemplate: qwen3\ndataset: rows\ndataset_dir: {tmp_path}\noutput_dir: out\n"  # fmt: skip
+    file = tmp_path / "train.yaml"
+    shown = {}
+    for said in ("true", "false"):
+        file.write_text(head + f"enable_thinking: {said}\n")
+        shown[said] = [line for line in (check([file], show=1).head or "").splitlines() if "<think>" in line]
+    assert "trained" in shown["true"][0] and "masked" in shown["false"][0]

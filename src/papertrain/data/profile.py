@@ -40,6 +40,7 @@ def profile(
     model: ModelSpec | None,
     cutoff: int,
     template: str | None = None,
+    thinking: bool | None = True,
     task: str | None = None,
     limit: int | None = None,
     progress: Progress | None = None,
@@ -61,7 +62,7 @@ def profile(
     layout = sources.layout or recognise((r for _, _, r in head if not isinstance(r, BadLine)), task)
     if layout is None:
         raise _nothing_fits(head, sources.files[0], task)
-    tally = _Tally(layout, model, cutoff, template)
+    tally = _Tally(layout, model, cutoff, template, thinking)
     for batch in _batches(_chain(head, stream)):
         tally.add(batch)
     if not tally.lengths.examples:
@@ -141,9 +142,11 @@ def _size(value: object) -> int:
 class _Tally:
     """What has been counted so far."""
 
-    def __init__(self, layout: Layout, model: ModelSpec | None, cutoff: int, template: str | None) -> None:
+    def __init__(
+        self, layout: Layout, model: ModelSpec | None, cutoff: int, template: str | None, thinking: bool | None
+    ) -> None:
         self.layout, self.cutoff = layout, cutoff
-        self.renderer: Renderer = renderer(model, template)
+        self.renderer: Renderer = renderer(model, template, thinking)
         self.counter = TokenCounter(model, apart=self.renderer.apart)
         self.lengths, self.shortest = Lengths(), Lengths()
         self.duplicates = Duplicates()

@@ -114,15 +114,18 @@ def _shared(part: str, whole: str) -> int:
     return low
 
 
-def renderer(model: ModelSpec | None, template: str | None = None) -> Renderer:
-    """The renderer of a model: LLaMA-Factory's template of that name, else the model's own where its folder is here."""
+def renderer(model: ModelSpec | None, template: str | None = None, thinking: bool | None = True) -> Renderer:
+    """The renderer of a model: LLaMA-Factory's template of that name, else the model's own where its folder is here.
+
+    thinking: the framework's `enable_thinking`.
+    """
     own, special, says = (
         load_template(Path(model.local_path)) if model is not None and model.local_path else (None, {}, "")
     )
     if template is None:
         return Renderer(own, special, says)
     if template in slot_templates():
-        return Renderer(None, special, "", SlotTemplate(template, special))
+        return Renderer(None, special, "", SlotTemplate(template, special, thinking=thinking))
     return Renderer(own, special, says or f"no template {template!r} is known here: the model's own is used")
 
 
@@ -132,7 +135,13 @@ def segments_of(row: Mapping[str, Any], layout: Layout, model: ModelSpec | None)
 
 
 def render(
-    path: Path | str, *, model: ModelSpec | None, cutoff: int, template: str | None = None, count: int = 1
+    path: Path | str,
+    *,
+    model: ModelSpec | None,
+    cutoff: int,
+    template: str | None = None,
+    thinking: bool | None = True,
+    count: int = 1,
 ) -> str:
     """The first rows of a data set as the model sees them: what is masked, what is trained, what is cut.
 
@@ -141,4 +150,4 @@ def render(
     """
     from papertrain.data.show import show_rows
 
-    return show_rows(path, model=model, cutoff=cutoff, template=template, count=count)
+    return show_rows(path, model=model, cutoff=cutoff, template=template, thinking=thinking, count=count)

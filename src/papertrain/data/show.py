@@ -21,7 +21,13 @@ _LOOKED_AT = 200
 
 
 def show_rows(
-    path: Path | str, *, model: ModelSpec | None, cutoff: int, template: str | None = None, count: int = 1
+    path: Path | str,
+    *,
+    model: ModelSpec | None,
+    cutoff: int,
+    template: str | None = None,
+    thinking: bool | None = True,
+    count: int = 1,
 ) -> str:
     """The first `count` rows. Raises PapertrainError where the file holds no rows."""
     sources = find_sources(path)
@@ -31,7 +37,7 @@ def show_rows(
         raise PapertrainError(
             "no row fits a known format", code="unknown-format", file=sources.files[0], line=head[0][0] if head else 0
         )
-    used = renderer(model, template)
+    used = renderer(model, template, thinking)
     counter = TokenCounter(model, apart=used.apart)
     lines: list[str] = []
     for i, (line, row) in enumerate(head[:count], 1):

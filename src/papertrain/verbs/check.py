@@ -233,6 +233,7 @@ def _profiler(
                 model=_model(named),
                 cutoff=cutoff,
                 template=used if isinstance(used, str) else None,
+                thinking=_thinking(document),
                 task=task,
                 limit=sample,
             )
@@ -316,6 +317,12 @@ def _fix(world: World, choice: Any, settings: Settings, dry_run: bool) -> list[d
     return done
 
 
+def _thinking(document: ConfigDocument | None) -> bool | None:
+    """LLaMA-Factory's `enable_thinking`: true unless the file says otherwise."""
+    said = document.settings.get("enable_thinking", True) if document else True
+    return said if isinstance(said, bool) or said is None else True
+
+
 def _mended(mendable: Sequence[Any], text: str, names: list[str]) -> str:
     """The changes of the first rule, as far as no two touch the same place: each could settle another, so the file is then read again."""
     from papertrain.configs.checking.patches import apply, at_once
@@ -379,6 +386,11 @@ def _samples(
     except ImportError:
         raise PapertrainError("--show is not available in this installation", code="no-render") from None
     text: str = render(
-        path, model=_model(named), template=used if isinstance(used, str) else None, cutoff=cutoff, count=show
+        path,
+        model=_model(named),
+        template=used if isinstance(used, str) else None,
+        thinking=_thinking(document),
+        cutoff=cutoff,
+        count=show,
     )
     return text
