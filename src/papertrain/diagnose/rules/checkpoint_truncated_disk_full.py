@@ -16,6 +16,7 @@ RULE = cause(
         "deserializing header: header too small",
         "deserializing header: invalid",
         "unexpected EOF, expected",
+        "unexpected EOF. The file might be corrupted",
         "PytorchStreamReader failed reading file",
         "InvalidHeaderDeserialization",
         "InvalidHeaderLength",

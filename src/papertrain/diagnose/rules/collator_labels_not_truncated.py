@@ -9,6 +9,7 @@ RULE = cause(
     title="Labels have different lengths: the collator pads inputs but not labels",
     why="Input ids are padded and truncated, the labels beside them are not.",
     sig=(
+        "stack expects each tensor to be equal size",
         "expected sequence of length ~ expected sequence of length \\d+ at dim \\d+",
         "Unable to create tensor, you should probably activate truncation and/or padding",
     ),

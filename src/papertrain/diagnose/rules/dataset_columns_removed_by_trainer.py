@@ -5,6 +5,10 @@ import re
 from papertrain.diagnose.case import Case
 from papertrain.diagnose.rule import Match, cause, fix
 
+_KEY = re.compile(r"KeyError: ['\"]([A-Za-z_]\w*)['\"]")
+_TAKERS = re.compile(r"in (?:compute_loss|prediction_step|torch_call|\w*[Cc]ollat\w*)\b")
+_MODELS = frozenset({"labels", "input_ids", "attention_mask", "instruction", "output", "messages", "conversations"})
+
 
 def judge(case: Case) -> Match | None:
     zero = case.find(
@@ -22,14 +26,13 @@ def judge(case: Case) -> Match | None:
 
 def taken(case: Case) -> Match | None:
     """A loss or a collator of the user's own that asks for a column which the Trainer has dropped."""
-    for e in case.exceptions:
-        if e.type == "KeyError" and re.search(
-            r"in (?:compute_loss|prediction_step|torch_call)|compute_loss|[Cc]ollat", " ".join(e.frames)
-        ):
-            name = e.message.strip("'\" ")
-            if re.fullmatch(r"[A-Za-z_]\w*", name) and name not in ("labels", "input_ids"):
-                why = f" Here the code asks for {name}, which the model's forward does not take."
-                return RULE.found(0.8, [e.quote()], cause=RULE.why + why)
+    for log in case.logs:
+        for i in log.having("KeyError"):
+            m = _KEY.search(log.lines[i].text)
+            near = " ".join(x.text for x in log.lines[max(0, i - 6) : i])
+            if m and m[1] not in _MODELS and _TAKERS.search(near):
+                why = f" Here the code asks for {m[1]}, which the model's forward does not take."
+                return RULE.found(0.88, [log.quote(i)], cause=RULE.why + why)
     return None
 
 

@@ -10,6 +10,8 @@ RULE = cause(
     why="resume_from_checkpoint points to a folder without the Trainer's files, or is true while the output folder holds no checkpoint.",
     sig=(
         "Can't find a valid checkpoint",
+        "Tried to find ~ Tried to find \\S+ but folder does not exist",
+        "No such file or directory ~ No such file or directory: '[^']*checkpoint-\\d+/[^']*'",
         "No valid checkpoint found in output directory",
         "Can't find a checkpoint index",
     ),

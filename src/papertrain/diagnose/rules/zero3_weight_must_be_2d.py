@@ -9,6 +9,7 @@ RULE = cause(
     title="A weight is a ZeRO-3 placeholder where a matrix is needed",
     why="A second model (reference, teacher, reward) or a frozen part is not managed by ZeRO, or the saved file holds placeholders.",
     sig=(
+        "size of tensor a (0) ~ size of tensor a \\(0\\) must match the size of tensor b",
         "'weight' must be 2-D",
         "weight must be 2-D",
         "mat2 must be a matrix, got 1-D tensor",
