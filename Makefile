@@ -142,6 +142,9 @@ bench-script: .envs/llamafactory/.done  ## the custom script beside LLaMA-Factor
 bench-data: install  ## how fast a data set is counted, and in how much memory
 	$(BIN)/python bench/data.py
 
+bench-plan: install  ## how long plan, estimate and --version take, beside what accelerate does
+	$(BIN)/python bench/plan.py
+
 bench-device: install  ## measure real memory and step times on this machine's CUDA device (ten minutes)
 	$(BIN)/python bench/device.py -o .cache/device.jsonl
 
