@@ -260,12 +260,7 @@ def healthy(n: int, models: Path, server: Server, root: Path) -> list[str]:
         if seed % 3 == 0:
             f.chat()
         if seed % 3 == 1:
-            f.config |= {
-                "gradient_accumulation_steps": 2,
-                "per_device_train_batch_size": 4,
-                "lr_scheduler_type": "cosine",
-                "warmup_steps": 4,
-            }
+            f.config |= {"per_device_train_batch_size": 4, "lr_scheduler_type": "cosine", "warmup_steps": 4}
         f.write()
         end = f.run("train.log")
         cls, _, unexplained = worst(f.path / "train.log", f)

@@ -244,3 +244,11 @@ def test_a_change_that_would_move_another_decision_is_not_applied(tmp_path: Path
     space = Workspace(planned(tmp_path))
     assert "learning_rate" in _repair.other_decisions(space, "ours", [{"key": "learning_rate", "new": 1e-3}])
     assert _repair.other_decisions(space, "ours", [{"key": "micro_batch_size", "new": 8}]) == []
+
+
+def test_a_run_that_ended_with_exit_0_and_diverged_is_told_as_a_failure(tmp_path: Path) -> None:
+    code = "[step(k, 2.5 - 0.03 * k, 1.0) for k in range(1, 26)]; [step(k, 1.75 * 1.25 ** (k - 25), 1.0 * 1.3 ** (k - 25)) for k in range(26, 61)]"
+    work = study(tmp_path, code)
+    report = launch(work, run=RUN, yes=True, supervise=True)
+    (only,) = attempts(work)
+    assert report.exit_code() == 1 and only["failure"].startswith("divergence") and only["did"] == "stopped"

@@ -36,6 +36,7 @@ LOOK_SECONDS = 3.0
 LARGEST_LOG = 256 * 2**20
 """Bytes of an attempt's output that are kept for its diagnosis, from its end."""
 FREE = 2**30
+CURVES = frozenset({"train_loss", "eval_loss", "grad_norm"})
 NOT_THE_RUN = frozenset({
     "hardware-node-failure", "hardware-gpu-xid", "hardware-gpu-ecc", "hardware-gpu-crash", "hardware-gpu-bad-node",
     "hang-filesystem-freeze", "job-time-limit", "disk-full-checkpoint", "checkpoint-truncated-disk-full", "checkpoint-corrupt-zip",
@@ -176,8 +177,8 @@ class Watch:
             self.stopped, self.seen_at_step = bad, self.step
             self.kill()
 
-    def bad(self) -> SignalState | None:
-        """The first signal that makes going on pointless."""
+    def bad(self, final: bool = False) -> SignalState | None:
+        """The first signal that makes going on pointless; at the end of a run every critical word on its curves."""
         try:
             self.follower = self.follower or self.make()
             found = self.follower.look()
@@ -187,7 +188,7 @@ class Watch:
         for e in found:
             self.step = max(self.step, e.last_step)
             for s in e.signals:
-                if s.level == "critical" and not e.ended and hopeless(s):
+                if s.level == "critical" and ((hopeless(s) and not e.ended) or (final and s.name in CURVES)):
                     return s
         return None
 
@@ -225,7 +226,7 @@ def _judged(
     space: Workspace, run: str, now: Attempt, record: dict[str, Any], watch: Watch, log: Path | None, job: JobEnd | None, kills: int | None,
 ) -> tuple[Attempt, dict[str, Any] | None]:  # fmt: skip
     """What this attempt ended of, and the diagnosis where there is one."""
-    stopped = watch.stopped or (watch.bad() if record["exit_code"] == 0 else None)
+    stopped = watch.stopped or (watch.bad(final=True) if record["exit_code"] == 0 else None)
     if record["exit_code"] in (0, None) and stopped is None:
         return now, None
     if record["stopped_by"]:
