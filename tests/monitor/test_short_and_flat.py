@@ -62,3 +62,12 @@ def test_a_rate_of_zero_throughout_is_no_warm_up():
 def test_a_nan_beside_chinese_words_is_read():
     text = "第 10 步 损失=1.923 学习率=1e-4\n第 20 步 损失=1.812 学习率=1e-4\n第 30 步 损失=nan 学习率=1e-4\n第 40 步 损失=nan 学习率=1e-4\n"
     assert level(text, "train_loss") == "critical"
+
+
+JUMPING = [0.698, 0.696, 0.796, 2.231, 0.627, 1.451, 0.883, 0.851, 2.545, 6.458, 3.802, 0.923, 5.397, 7.446, 10.327, 6.901, 0.746, 3.356, 6.403, 5.458, 8.701, 3.311, 4.632, 5.005]  # fmt: skip
+"""The same model at 0.071: measured too. It jumps between its first level and ten times that."""
+
+
+@pytest.mark.parametrize("n", [11, 14, 15, 16, 18, 19, 20, 21, 22, 23, 24])
+def test_a_run_that_jumps_between_its_start_and_far_above_is_critical(n):
+    assert level(rows(JUMPING[:n]), "train_loss") == "critical"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from math import isnan, sqrt
+from statistics import fmean
 
 from papertrain.core.findings import Rule
 from papertrain.core.texts import say
@@ -52,7 +53,7 @@ def swinging(run: History, c: Curve) -> Verdict | None:
     if (
         median(half) <= bar
         or y[-1] <= bar
-        or y[-1] <= 0.5 * max(y)
+        or max(0.7 * y[-1], fmean(y[-5:])) <= 0.35 * max(y)
         or (len(half) >= 6 and slope(half)[0] < -2 * slope(half)[1])
     ):
         return None
