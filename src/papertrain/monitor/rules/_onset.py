@@ -88,7 +88,7 @@ def flat(values: Sequence[float], begin: int, end: int) -> int:
     """Where the level of values[begin:end] was first reached for good: blocks before `begin` belong to it until two in a
     row do not."""
     part = values[begin:end]
-    level, size = mean(part), max(3, (end - begin) // 24)
+    level, size = mean(part), max(1, (end - begin) // 24)
     band = max(0.003 * abs(level), 3 * deviation(part) / sqrt(size))
     at, i, out = begin, begin, 0
     while i - size >= 0 and out < 2:

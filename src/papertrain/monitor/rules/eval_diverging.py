@@ -33,12 +33,20 @@ def judge(run: History, c: Curve) -> Verdict | None:
     best = y[best_at]
     if len(later) < 2 or best <= 0:
         return None
-    now = median(later[-3:] if len(later) >= 3 else later)
+    # Many evaluations are often small ones: of these a quarter of the later ones decides, not three.
+    many = n >= 20
+    now = median(later[-max(3, len(later) // 4 if many else 3) :] if len(later) >= 3 else later)
     rise = (now - best) / best
     above = sum(v > best for v in later) / len(later)
     noise = sigma(y[: best_at + 1] + later) if n >= 6 else 0.0
     smooth = median(y[max(0, best_at - 2) : best_at + 3]) if n >= 10 else best
-    if rise < 0.05 or now - best < 0.01 or above < 0.8 or now - smooth < 1.5 * noise or now < 1.03 * smooth:
+    if (
+        rise < 0.05
+        or now - best < 0.01
+        or above < 0.8
+        or now - smooth < (2 if many else 1.5) * noise
+        or now < 1.03 * smooth
+    ):
         return None
     i, step = first + best_at, c.steps[first + best_at]
     if not falling(run, step, 1.02 if rise > 0.1 else 0.99):
