@@ -36,7 +36,9 @@ def test_a_plan_becomes_the_files_of_every_framework_that_applies(tmp_path: Path
     } <= names
     for file in report.data["files"]:
         assert hashlib.sha256((work / file["path"]).read_bytes()).hexdigest() == file["sha256"]
-    assert report.exit_code() == 0 and report.action == f"papertrain launch {work}"
+    assert report.exit_code() == 0
+    # Where no training environment lies near, nothing could be started: the command is shown then.
+    assert report.action in (f"papertrain launch {work}", f"papertrain launch {work} --dry-run")
     assert json.loads((work / ".papertrain/generated.json").read_text())["ours"] == Workspace(work).plan_digest("ours")
 
 
