@@ -255,3 +255,13 @@ def test_one_model_of_a_kind_that_is_not_predicted_has_no_figure(model: str) -> 
         case[k] is None for k in ("allocated_bytes", "reserved_bytes", "device_bytes", "tokens_per_second_per_gpu")
     )
     assert case["fits"] == "unknown" and "not predicted" in case["unknown"] and "unknown" in report.result
+
+
+def test_hybrid_sharding_shares_within_a_node_only(tmp_path: Path) -> None:
+    full = {**CASE, "method": "full", "base_quantization": "none", "n_gpus": 16, "n_nodes": 2, "sharding": "hsdp"}
+    hybrid, one_node, both = asked(
+        tmp_path, full, {**full, "sharding": "fsdp2", "n_gpus": 8, "n_nodes": 1}, {**full, "sharding": "fsdp2"}
+    )
+    assert hybrid["allocated_bytes"] == one_node["allocated_bytes"]
+    assert hybrid["allocated_bytes"]["value"] > both["allocated_bytes"]["value"]
+    assert "hybrid sharding" in hybrid["unknown"]

@@ -91,6 +91,11 @@ def prepare(row: Mapping[str, Any]) -> Case:
     tensor = _count(row.get("tensor_parallel")) or (n if said.startswith(("tp", "megatron")) else 1)
     if sharding == "none" and n > 1 and tensor == 1:
         sharding = "ddp"
+    nodes = _count(row.get("n_nodes")) or 1
+    if said.startswith("hsdp") and nodes > 1 and n % nodes == 0:
+        # shards stay inside a node, whole copies of them lie in the others
+        n, nodes = n // nodes, 1
+        assumed = (*assumed, "hybrid sharding: what the copies exchange between nodes is not in the speed")
     gpu = gpu_of(_name(row.get("gpu")))
     weights = _word(row.get("weights_dtype"))
     targets = row.get("lora_targets")
@@ -107,7 +112,7 @@ def prepare(row: Mapping[str, Any]) -> Case:
     saved = row.get("modules_to_save")
     return Case(
         setup=Setup(
-            model=model, gpu=gpu, n_gpus=n, n_nodes=_count(row.get("n_nodes")) or 1, framework=_word(row.get("framework")),
+            model=model, gpu=gpu, n_gpus=n, n_nodes=nodes, framework=_word(row.get("framework")),
             method=_METHODS[method], quantization=quant, weights_dtype=weights if weights not in ("int4", "nf4") else None,  # type: ignore[arg-type]
             trainable_dtype=_word(row.get("trainable_dtype")), autocast=_word(row.get("autocast")),
             upcast=_flag(row.get("upcast_for_kbit_training")), lora_rank=_count(row.get("lora_rank")),
@@ -120,7 +125,7 @@ def prepare(row: Mapping[str, Any]) -> Case:
             sharding=sharding, offload=offload_of(row.get("offload")), context_parallel=_count(row.get("context_parallel")) or 1,  # type: ignore[arg-type]
             tensor_parallel=tensor, gradient_accumulation_steps=_count(row.get("gradient_accumulation_steps")),
             trainable_parameters=trainable,
-            link_bytes_per_second=link_of(_name(row.get("interconnect"))), network_bytes_per_second=network_of(_name(row.get("interconnect")), n, _count(row.get("n_nodes")) or 1),
+            link_bytes_per_second=link_of(_name(row.get("interconnect"))), network_bytes_per_second=network_of(_name(row.get("interconnect")), n, nodes),
         ),
         assumed=assumed,
     )  # fmt: skip
