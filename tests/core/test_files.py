@@ -239,3 +239,13 @@ def test_the_tools_own_notes_do_not_lead_out_either(tmp_path: Path) -> None:
             w.text("runs/x.yaml" if name == "folder" else "x.yaml", "a: 1\n")
             w.append("evidence.jsonl", "{}")
         assert not list(outside.iterdir()), name
+
+
+def test_bytes_that_are_no_text_are_compared_without_a_diff(tmp_path: Path) -> None:
+    for dry_run in (True, False):
+        with Writer(tmp_path, dry_run=dry_run) as w:
+            w.binary("x.log", b"\xff\xfeodd" * 3)
+        assert [(c.kind, c.diff) for c in w.changes] == [("new", "")]
+    with Writer(tmp_path) as w:
+        w.binary("x.log", b"\xff\xff\xff")
+    assert [(c.kind, c.diff) for c in w.changes] == [("changed", "")]

@@ -335,7 +335,11 @@ class Writer:
             if old == data:
                 self.changes.append(Written(path=name, kind="same", size=len(data)))
                 continue
-            diff = "" if _binary(data) or _binary(old) else unified(old.decode("utf-8", "replace"), data.decode(), name)
+            diff = (
+                ""
+                if _binary(data) or _binary(old)
+                else unified(old.decode("utf-8", "replace"), data.decode("utf-8", "replace"), name)
+            )
             edited = hashlib.sha256(old).hexdigest() not in (digests.get(name), pending.get(name))
             self.changes.append(Written(path=name, kind="edited" if edited else "changed", diff=diff, size=len(data)))
 
@@ -421,7 +425,13 @@ def _append(path: Path, text: str) -> None:
 
 
 def _binary(data: bytes) -> bool:
-    return b"\x00" in data[:8192] or data[:4] == b"%PDF"
+    if b"\x00" in data[:8192] or data[:4] == b"%PDF":
+        return True
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return True
+    return False
 
 
 def open_log(path: Path) -> IO[bytes]:
