@@ -254,3 +254,19 @@ def test_rows_without_a_step_are_counted_as_they_were_before_neighbours_were_mer
     table.finish()
     c = curve("train_loss", "loss", "x", table.columns["loss"])
     assert len(c) <= 1000 and abs(c.steps[-1] - 10_000) <= 16
+
+
+@pytest.mark.parametrize(
+    "names", [("loss", "val_loss"), ("train_losses", "val_losses"), ("training_loss", "validation_loss")]
+)
+def test_a_list_per_name_is_read_as_a_row_an_epoch(tmp_path, names):
+    from papertrain.monitor.run import examine
+
+    path = tmp_path / "history.json"
+    bad = [2 - i / 20 for i in range(20)] + [math.nan] * 4
+    path.write_text(
+        json.dumps({names[0]: bad, names[1]: [2.1 - i / 20 for i in range(24)], "best_epoch": 20}, indent=1)
+    )
+    found = examine([path])[0]
+    loss = next(s for s in found.signals if s.name == "train_loss")
+    assert (loss.level, loss.since_step, found.steps) == ("critical", 21, 24)

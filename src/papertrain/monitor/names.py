@@ -9,7 +9,7 @@ EVALUATION = frozenset(
     ("eval", "val", "valid", "validation", "test", "dev", "evaluation", "heldout", "testing", "evaluating")
 )
 TRAINING = frozenset(("train", "training", "tr"))
-LOSS = frozenset(("loss", "nll", "ce", "trl", "tel", "xent"))
+LOSS = frozenset(("loss", "losses", "nll", "ce", "trl", "tel", "xent"))
 PART = frozenset(("aux", "router", "balancing", "kl", "policy", "value", "cri", "critic", "unsuper", "reg", "regularization", "z",
                   "l1", "l2", "commit", "commitment", "perceptual", "d", "g", "disc", "discriminator", "gen", "generator", "adv",
                   "gan", "entropy", "contrastive", "box", "cls", "dfl", "obj", "bbox", "giou", "mask", "unscaled", "ctc", "att",
