@@ -204,7 +204,7 @@ def test_every_venue_names_its_source_and_a_sensible_size() -> None:
 
 
 def compile_tex(folder: Path, body: str, preamble: str = "", document: str = r"\documentclass{article}") -> str:
-    text = rf"{document}\usepackage[utf8]{{inputenc}}\usepackage[T1]{{fontenc}}\usepackage{{booktabs}}{preamble}\begin{{document}}{body}\end{{document}}"
+    text = rf"{document}\usepackage[utf8]{{inputenc}}\usepackage[T1]{{fontenc}}\usepackage{{booktabs,array}}{preamble}\begin{{document}}{body}\end{{document}}"
     (folder / "doc.tex").write_text(text, "utf-8")
     done = subprocess.run(
         ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "-no-shell-escape", "doc.tex"],
@@ -232,6 +232,29 @@ def test_the_table_compiles_without_overfull_boxes(tmp_path: Path, document: str
         document=document,
     )
     assert "Overfull" not in log
+
+
+@pytest.mark.latex
+@needs_latex
+@pytest.mark.parametrize("style", ["", "acl"])
+def test_the_tables_of_the_appendix_compile_without_overfull_boxes(tmp_path: Path, style: str) -> None:
+    long = "A method with a rather long name that says all"
+    rows = [
+        [long, "H200", "4", "3", "1.53", "6.1", "5", "3.67", "14.7"],
+        ["base", "H200", "1", "3", "0.25", "0.25", "3", "0.75", "0.75"],
+    ]
+    files = {
+        "compute": study.compute(rows, ["runs/a/record.json"], ["base: one start left no time and is not in it."], style=style),
+        "data": study.datasets({f"{long}, train": {"rows": "1,000,000", "examples": "1,000,000", "tokens": "1,234,567,890", "trained tokens": "234,567,890", "truncated": "12", "sha256": "abcdef01"}}, style=style),
+        "hyper": study.hyperparameters({"ours": {"learning_rate": "2.0e-4", "tuning trials": "3"}, "base": {"learning_rate": "1.0e-4", "tuning trials": "3"}}, style=style),
+        "setup": study.paragraph(["ours: 100 % of the data_set & more.", "It uses AdamW."]),
+    }  # fmt: skip
+    for name, text in files.items():
+        (tmp_path / f"{name}.tex").write_text(text, "utf-8")
+    body = "".join(rf"\input{{{name}}}" for name in files)
+    assert "Overfull" not in compile_tex(
+        tmp_path, body, document=r"\documentclass[twocolumn]{article}" if style else r"\documentclass{article}"
+    )
 
 
 @pytest.mark.latex

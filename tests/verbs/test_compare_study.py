@@ -107,7 +107,7 @@ class TestCompute:
         r = compare([work], figures=["cost"])
         table = (work / "tables/compute.tex").read_text()
         assert (
-            r"Ours \& co & NVIDIA H200 & 4 & 2 & 1.5 & 6 & 4 & 14.7 \\" in table
+            r"Ours \& co & H200 & 4 & 2 & 1.5 & 6 & 4 & 3.67 & 14.7 \\" in table
             and "%   runs/ours.toy.1/record.json" in table
         )
         rows = list(csv.DictReader((work / "tables/compute.csv").open()))

@@ -7,7 +7,12 @@ from collections.abc import Mapping, Sequence
 from papertrain.report.escape import UNICODE_MACRO, comment, tex
 from papertrain.report.venue import venue
 
-HEADER = "% Written by papertrain; needs \\usepackage{booktabs}. Numbers come from plans, data files and records, never from hand.\n"
+HEADER = "% Written by papertrain; needs \\usepackage{booktabs,array}. Numbers come from plans, data files and records, never from hand.\n"
+
+
+SMALL_PT = 9
+EM_PER_LETTER = 0.5
+NARROWEST = 34
 
 
 def table(
@@ -22,8 +27,26 @@ def table(
 ) -> str:
     """A float with a row per entry; an empty cell is a dash. comments: where each row was read."""
     v = venue(style)
+    used = [j for j in range(len(head)) if j == 0 or any(row[j] for row in rows if j < len(row))]
+    head, rows = [head[j] for j in used], [[row[j] if j < len(row) else "" for j in used] for row in rows]
+    letters = [max(len(r[j]) for r in [head, *rows]) for j in range(len(head))]
+    natural = sum(letters) * EM_PER_LETTER * SMALL_PT + 8 * len(letters)
+    env = "table*" if v.column_pt < natural and v.text_pt > v.column_pt else "table"
+    whole = v.text_pt if env == "table*" else v.column_pt
+    room = whole - sum(letters[1:]) * EM_PER_LETTER * SMALL_PT - 8 * len(letters)
+    size, gap = r"\small", 4
+    if room < letters[0] * EM_PER_LETTER * SMALL_PT:
+        small = v.floor_pt <= SMALL_PT - 1
+        size, gap = (r"\footnotesize" if small else size), 3
+        room = whole - sum(letters[1:]) * EM_PER_LETTER * (SMALL_PT - small) - 6 * len(letters)
+    # a long name is broken over lines before anything is set smaller
+    first = (
+        "l"
+        if letters[0] * EM_PER_LETTER * SMALL_PT <= room
+        else rf">{{\raggedright\arraybackslash}}p{{{max(room - 12, NARROWEST):.0f}pt}}"
+    )
     lines = [
-        rf"\begin{{tabular}}{{@{{}}l{'r' * (len(head) - 1)}@{{}}}}",
+        rf"\begin{{tabular}}{{@{{}}{first}{'r' * (len(head) - 1)}@{{}}}}",
         r"\toprule",
         " & ".join(map(tex, head)) + r" \\",
         r"\midrule",
@@ -33,12 +56,8 @@ def table(
         lines += [f"%   {comment(comments[i])}"] if i < len(comments) and comments[i] else []
     lines += [r"\bottomrule", r"\end{tabular}"]
     said = [rf"\caption{{{tex(caption)}}}", rf"\label{{{label}}}"]
-    wide = (
-        sum(max((len(r[j]) for r in [head, *rows] if j < len(r)), default=0) + 2 for j in range(len(head))) * 0.47 * 9
-    )
-    env = "table*" if v.column_pt < wide and v.text_pt > v.column_pt else "table"
     body = [
-        rf"\begin{{{env}}}[t]", r"\centering\small\setlength{\tabcolsep}{4pt}", *([*said, r"\vspace{2pt}"] if v.caption == "above" else []), *lines,
+        rf"\begin{{{env}}}[t]", rf"\centering{size}\setlength{{\tabcolsep}}{{{gap}pt}}", *([*said, r"\vspace{2pt}"] if v.caption == "above" else []), *lines,
         *([r"\par\smallskip\begin{minipage}{0.98\linewidth}\footnotesize\raggedright " + r" \quad ".join(map(tex, notes)) + r"\end{minipage}"] if notes else []),
         *(said if v.caption == "below" else []), rf"\end{{{env}}}",
     ]  # fmt: skip
@@ -82,8 +101,8 @@ def datasets(rows: Mapping[str, Mapping[str, str]], *, style: str = "") -> str:
 
 def compute(rows: Sequence[Sequence[str]], comments: Sequence[str], notes: Sequence[str], *, style: str = "") -> str:
     """Measured time only: what a record says, per finished run and with every start that failed or was repeated."""
-    head = ("Method", "Device", "Devices", "Runs", "Hours/run", "GPU-h/run", "Starts", "GPU-h in all")
-    caption = "Compute as measured: wall time of each run from its record, times the devices it used. The last columns count every start, failed and repeated ones too."
+    head = ("Method", "Device", "Cards", "Runs", "h/run", "GPU-h/run", "Starts", "Total h", "Total GPU-h")
+    caption = "Compute as measured: wall time in hours of each run from its record, times the cards it used. The totals count every start, failed and repeated ones too."
     return table(head, rows, caption=caption, label="tab:compute", style=style, comments=comments, notes=notes)
 
 

@@ -126,9 +126,11 @@ def _ground(root: Path) -> Ground:
         *k.differences(found),
         *(_settings(root) if inside else ()),
     ]
+    shown = frozenset(r["metric"] for r in _rows(root / "tables" / "main.csv") if r.get("metric"))
     return k.Ground(
         known=tuple(every), tests=tuple(claimed), methods=k.plain_names(methods, labels), datasets=k.plain_names(datasets, {}), metrics=k.metric_names(metrics), ours=ours,
-        baseline=baseline, stale=stale(root, entries) if inside else {},
+        baseline=baseline,
+        shown=shown, stale=stale(root, entries) if inside else {},
     )  # fmt: skip
 
 

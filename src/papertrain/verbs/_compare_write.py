@@ -111,12 +111,13 @@ def _study(found: Comparison, asked: Asked) -> dict[str, str]:
         rows = [
             [
                 found.labels.get(c.method, c.method),
-                c.device,
+                c.device.removeprefix("NVIDIA "),
                 c.devices,
                 str(c.runs),
                 _hours(c.hours_per_run),
                 _hours(c.gpu_hours_per_run),
                 str(c.starts),
+                _hours(c.hours_in_all),
                 _hours(c.gpu_hours_in_all),
             ]
             for c in costs

@@ -169,7 +169,8 @@ def _one(page: Page, n: Number, c: Context, ground: Ground) -> tuple[str, Findin
             return "agree", None
         says = f"{_text(n)} is called an average of {', '.join(sorted(c.methods))}, and no average of measured cells comes out so"
         return "unheld", finding(rules.NO_EVIDENCE, page, n.at, says)
-    close = sorted((k for k in (*scores, *apart) if _near(k, n)), key=lambda k: _distance(k, n))
+    meant = [k for k in (*scores, *apart) if c.metrics or not ground.shown or k.metric in ground.shown]
+    close = sorted((k for k in meant if _near(k, n)), key=lambda k: _distance(k, n))
     if close and (c.methods or c.metrics) and (not n.plain or n.percent or n.place is not None):
         return "wrong", _contradicts(page, n, close[0], fits)
     if c.methods and fits and not n.plain and n.place is None and scores:

@@ -82,6 +82,8 @@ class Ground(Record, frozen=True, kw_only=True):
     ours: str = ""
     baseline: str = ""
     stale: Mapping[str, str] = {}
+    shown: frozenset[str] = frozenset()
+    """The metrics of the main table: what a sentence that names none of them is about."""
     macros: frozenset[str] = frozenset()
 
 

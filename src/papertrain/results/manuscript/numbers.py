@@ -32,6 +32,12 @@ UNIT_AFTER = re.compile(
 )
 
 
+MEASURE_AFTER = re.compile(
+    r"^\s*[~\s]?(?:[KMBGT](?![A-Za-z])|[KMGT]i?B\b|(?:GPU|CPU|TPU)|hours?\b|minutes?\b|seconds?\b|days?\b|ms\b|billion|million|thousand|parameters?\b)"
+)
+"""Sizes and times: no scores, whatever stands near them."""
+
+
 class Number(Record, frozen=True, kw_only=True):
     """kind: `value`, `plus-minus`, `p`, `low` and `high` of an interval. place: its cell, where it stands in a table."""
 
@@ -98,6 +104,8 @@ def _is_number(m: re.Match[str], before: str, after: str, place: Place | None) -
     if re.match(r"\.\d", after):
         return False
     digits = m["digits"]
+    if place is None and not m["percent"] and MEASURE_AFTER.match(after):
+        return False
     if place is None and (POINTERS.search(before) or (re.fullmatch(r"(?:19|20)\d\d", digits) and not m["percent"])):
         return False
     return not (place is None and "." not in digits and not m["percent"] and UNIT_AFTER.match(after))
