@@ -149,3 +149,20 @@ def test_every_step_of_a_workspace_leads_on() -> None:
 
 def test_a_folder_that_is_not_there_is_no_advice() -> None:
     assert ask("next", "nope")[0] == 2
+
+
+def test_the_action_of_every_failure_is_a_line_that_a_shell_reads() -> None:
+    """One call of bash parses them all; a bracket or a word to fill in would stop it."""
+    from papertrain.verbs._explain import every_rule
+    from papertrain.verbs.diagnose import diagnose
+
+    lines = []
+    for room, rule in every_rule():
+        if room != "diagnose" or not rule.fires:
+            continue
+        Path(f"{rule.id}.log").write_text(rule.fires + "\n")
+        action = diagnose([Path(f"{rule.id}.log")]).action
+        assert action and not LETTERS.search(action), (rule.name, action)
+        lines.append(action)
+    done = subprocess.run(["bash", "-n", "-c", "\n".join(lines)], capture_output=True, text=True, timeout=60)
+    assert len(lines) > 100 and done.returncode == 0, done.stderr

@@ -112,8 +112,8 @@ def place(line: LogLine) -> str:
     return f"{name}:{line.line}" if line.line else name
 
 
-def body(found: Sequence[Diagnosis], most: int = 3) -> str:
-    """Because, not, next: aligned, at most 100 columns."""
+def body(found: Sequence[Diagnosis], most: int = 3, fix: str = "") -> str:
+    """Because, not, next: aligned, at most 100 columns. fix: the first one's, which stands with it."""
     out: list[str] = []
     for d in found[:most]:
         if d is not found[0]:
@@ -128,6 +128,8 @@ def body(found: Sequence[Diagnosis], most: int = 3) -> str:
             out += [f"  {_word(say('branch'), i)}  {x}" for i, x in enumerate(folded(branch_says(d), 88))]
         if d.next_check:
             out.append(f"  {_word(say('check'), 0)}  {_fit(d.next_check, 120)}")
+        if d is found[0] and fix:
+            out.append(fix)
     return "\n".join(out)
 
 
@@ -137,7 +139,12 @@ def _word(text: str, line: int) -> str:
 
 
 def _fit(text: str, width: int) -> str:
-    return text if len(text) <= width else text[: width - 1] + "…"
+    if len(text) <= width:
+        return text
+    cut = text[: width - 2]
+    left = max(("()", "[]", "{}"), key=lambda pair: cut.rfind(pair[0]))
+    is_open = cut.rfind(left[0]) > cut.rfind(left[1])
+    return cut + "…" + left[1] if is_open else text[: width - 1] + "…"
 
 
 def fix_lines(f: Fix) -> str:

@@ -184,7 +184,7 @@ def cause_found(
         for d in found
         for f in d.fixes
     )
-    return Report(verb="diagnose", mode=mode, result=result, explanation=explanation, action=action, body="\n".join(x for x in (body(found), fixes_text) if x),
+    return Report(verb="diagnose", mode=mode, result=result, explanation=explanation, action=action, body=body(found, fix=fixes_text),
                   details=every, data={"diagnoses": [as_json(d) for d in found], "unexplained": ""}, warnings=other_run(seen), unavailable=missing(seen))  # fmt: skip
 
 
