@@ -80,9 +80,9 @@ def look_at(paths: Sequence[Path], config: Sequence[Path], plan: Path | None, en
         # Where the log names no failure, the monitor's word on its curves is the answer.
         from msgspec.structs import replace
 
-        from papertrain.verbs._watched import by_monitor
+        from papertrain.verbs._watched import by_monitor, outlived
 
-        if told := by_monitor(targets):
+        if told := outlived(by_monitor(targets), case):
             answer = replace(answer, matches=told, benign=(), healthy="", unjudged="", stops="")
     return Look(case, answer, work, run, method)
 

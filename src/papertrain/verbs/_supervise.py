@@ -232,6 +232,8 @@ def _judged(
     if record["stopped_by"]:
         return structs.replace(now, failure="interrupted-by-user", did="stopped", why=say("somebody asked it to stop")), None  # fmt: skip
     found = _diagnosis(space, run, log)
+    if stopped is not None and watch.stopped is None and found is None:
+        return now, None  # a word of the monitor on a run that ended well, which the end of its curve speaks against
     if stopped is not None:
         named = found["class"] if found else stopped.cls
         now = structs.replace(now, failure=named, confidence=found["confidence"] if found else 0.5, because=(stopped.says,),

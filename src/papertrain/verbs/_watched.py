@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import isfinite
 from pathlib import Path
+from statistics import median
 from typing import TYPE_CHECKING
 
 from papertrain.core.errors import PapertrainError
 from papertrain.core.findings import LogLine
 
 if TYPE_CHECKING:
+    from papertrain.diagnose.case import Case
     from papertrain.diagnose.rule import Match
     from papertrain.monitor.verdict import SignalState
 
@@ -50,6 +53,22 @@ def by_monitor(paths: Sequence[Path]) -> tuple[Match, ...]:
             if name not in found:
                 found[name] = _match(causes()[name], s, path)
     return tuple(sorted(found.values(), key=lambda m: -m.confidence))[:3]
+
+
+UP = frozenset({"divergence-lr-too-high", "divergence-bad-init", "loss-spike-bad-batch", "nan-lr-too-high"})
+BACK, MILD = 1.35, 1.2
+
+
+def outlived(found: Sequence[Match], case: Case) -> tuple[Match, ...]:
+    """Without the classes that the end of the curve speaks against: a loss that ended near its best level did not leave it,
+    and an evaluation that ended near its best is no reason to stop sooner."""
+    values = [v for _, v in case.curve]
+    evaluated = [v for v in case.values("eval_loss") if isfinite(v)]
+    width = max(5, len(values) // 10)
+    levels = [median(values[i : i + width]) for i in range(0, len(values) - width + 1, width)]
+    back = len(values) >= 20 and median(values[-width:]) <= BACK * min(levels)
+    mild = len(evaluated) >= 2 and evaluated[-1] <= MILD * min(evaluated)
+    return tuple(m for m in found if not (back and m.rule.name in UP) and not (mild and m.rule.name == "overfit-too-many-epochs" and m.confidence < 0.5))  # fmt: skip
 
 
 def _match(rule: object, state: SignalState, path: Path) -> Match:
