@@ -98,7 +98,9 @@ def test_a_finished_run_is_not_started_again_without_overwrite(tmp_path: Path) -
     assert launch(work, run="base.toy.1", yes=True, overwrite=True).exit_code() == 0
 
 
-def test_a_killed_process_counts_as_128_plus_its_signal_and_is_started_again_when_it_may_be_requeued(tmp_path: Path) -> None:
+def test_a_killed_process_counts_as_128_plus_its_signal_and_is_started_again_when_it_may_be_requeued(
+    tmp_path: Path,
+) -> None:
     code = "import os, pathlib, sys; n = pathlib.Path('count'); i = int(n.read_text()) if n.exists() else 0; n.write_text(str(i + 1)); os.kill(os.getpid(), 9) if i < 2 else print('ok')"
     work = study(tmp_path, code)
     assert launch(work, run="base.toy.1", yes=True).exit_code() == 1
