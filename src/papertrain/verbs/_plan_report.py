@@ -45,7 +45,8 @@ def report_of(
         )
         body += words.wrapped(
             words.label(say("nearest measured")),
-            "; ".join(map(translated, words.measured(p.memory)[:2])) or say("none like yours: launch --smoke measures yours"),
+            "; ".join(map(translated, words.measured(p.memory)[:2]))
+            or say("none like yours: launch --smoke measures yours"),
         )
     if p.compute.said:
         body += words.wrapped(words.label(say("cards")), words.cards_line(p))
