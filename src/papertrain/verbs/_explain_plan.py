@@ -87,7 +87,9 @@ def in_plan(p: TrainingPlan, d: Decision[Any], where: Path | None) -> Answer:
     """The chain from the inputs to the value, each link with this plan's own numbers."""
     lines = wrapped(f"  {d.name} = {show_number(d.value)}{unit(d)}   ", translated(d.why))
     lines += [line for lead, text in chain(p, d, 1, {d.name}) for line in wrapped(lead, text)]
-    doubts = [line for c in d.contested_by for line in wrapped(f"  {say('against')}    ", f"{translated(c.says)} ({c.ref})")]
+    doubts = [
+        line for c in d.contested_by for line in wrapped(f"  {say('against')}    ", f"{translated(c.says)} ({c.ref})")
+    ]
     source = f"{d.source.kind}: {d.source.ref}" + (
         f" ({say('read on')} {d.source.read_on})" if d.source.read_on else ""
     )
