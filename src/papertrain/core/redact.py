@@ -33,6 +33,10 @@ _NAMED_IN_JSON = re.compile(
     rb'"(?P<name>[^"\\]{0,90}(?i:keys?|secrets?|passwd|passwords?|passphrase|pass|pwd|pw|tokens?|credentials?|auth|sid)(?i:[_\-]data)?)"'
     rb'(?P<between>\s*(?P<sep>[:,])\s*(?P<field>"value"\s*:\s*)?)(?P<value>"(?:[^"\\]|\\.)+"|(?<=[:\s])-?\d{4,}(?=\s*[,}\]]))'
 )
+_NAME_IN_JSON = re.compile(
+    r"(?:keys?|secrets?|passwd|passwords?|passphrase|pass|pwd|pw|tokens?|credentials?|auth|sid)(?:[_\-]data)?", re.I
+)
+"""How the names end that the pattern above reads."""
 _GAP = "\ufdd0"
 """A code point that Unicode keeps free for such inner use."""
 _ESCAPED = re.compile(r"\\+(?:[nrtbf0]|u00[01][0-9a-fA-F]|x[01][0-9a-fA-F]|033|e)(?:\[[0-9;]{0,12}[A-Za-z])?")
@@ -113,7 +117,7 @@ def redact_json(blob: bytes, *, terminal: bool = False, extra: Iterable[re.Patte
     changed, telling = {}, False
     for quoted in set(pattern.findall(blob)):
         text = json.loads(quoted)
-        telling = telling or (len(text) <= LONGEST and tells(text))
+        telling = telling or (len(text) <= LONGEST and tells(text) and _ends_as_name(text))
         clean = redact(text, terminal=terminal, extra=extra)
         if clean != text:
             changed[quoted] = json.dumps(clean, ensure_ascii=False).encode()
@@ -121,6 +125,10 @@ def redact_json(blob: bytes, *, terminal: bool = False, extra: Iterable[re.Patte
     if telling:
         blob = _NAMED_IN_JSON.sub(_replace_in_json, blob)
     return pattern.sub(lambda m: changed.get(m[0], m[0]), blob) if changed else blob
+
+
+def _ends_as_name(text: str) -> bool:
+    return any(m.end() == len(text) for m in _NAME_IN_JSON.finditer(text, max(0, len(text) - 20)))
 
 
 def _replace_in_json(m: re.Match[bytes]) -> bytes:
