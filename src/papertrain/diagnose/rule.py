@@ -101,7 +101,7 @@ class Cause(Rule, frozen=True, kw_only=True):
         return self.judge(case) if self.judge is not None else by_signature(self, case)
 
     def found(self, confidence: float, evidence: Iterable[LogLine], **more: Any) -> Match:
-        return Match(rule=self, confidence=confidence, evidence=tuple(evidence), **more)
+        return Match(rule=self, confidence=confidence, evidence=tuple(dict.fromkeys(evidence)), **more)
 
 
 def by_signature(rule: Cause, case: Case) -> Match | None:
