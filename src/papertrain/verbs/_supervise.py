@@ -36,6 +36,8 @@ LOOK_SECONDS = 3.0
 LARGEST_LOG = 256 * 2**20
 """Bytes of an attempt's output that are kept for its diagnosis, from its end."""
 FREE = 2**30
+CLEAR = 0.8
+"""From this confidence on a run that ended with exit 0 is told to have failed."""
 CURVES = frozenset({"train_loss", "eval_loss", "grad_norm"})
 NOT_THE_RUN = frozenset({
     "hardware-node-failure", "hardware-gpu-xid", "hardware-gpu-ecc", "hardware-gpu-crash", "hardware-gpu-bad-node",
@@ -228,7 +230,11 @@ def _judged(
     """What this attempt ended of, and the diagnosis where there is one."""
     stopped = watch.stopped or (watch.bad(final=True) if record["exit_code"] == 0 else None)
     if record["exit_code"] in (0, None) and stopped is None:
-        return now, None
+        late = _diagnosis(space, run, log) if record["exit_code"] == 0 and log is not None else None
+        if late is None or late["branch"] != "training" or late["confidence"] < CLEAR:
+            return now, None
+        because = tuple(f"{Path(e['file']).name}:{e['line']}: {e['text']}" for e in late["evidence"][:3])
+        return structs.replace(now, failure=late["class"], confidence=late["confidence"], because=because, detected_at_step=now.step), late  # fmt: skip
     if record["stopped_by"]:
         return structs.replace(now, failure="interrupted-by-user", did="stopped", why=say("somebody asked it to stop")), None  # fmt: skip
     found = _diagnosis(space, run, log)
