@@ -122,6 +122,7 @@ bench-stats: install  ## the statistics beside scipy, scikit-learn and sacrebleu
 bench-watch: install  ## how often watch is right on seeded curves and real logs; how fast event files are read
 	$(BIN)/python bench/monitor.py
 	$(BIN)/python bench/tfevents.py
+	$(BIN)/python bench/watch_cost.py --gigabytes 1
 
 bench-diagnose: install  ## how often diagnose is right, how honest its confidence is, how fast a log is read
 	$(BIN)/python bench/diagnose.py
