@@ -61,7 +61,8 @@ CASES = [
     Case("fix", ("fix", "ds.json", "D1.F1", "--log", "nan.log", "--yes"), again=(0, 3), hidden=False),
     Case("check fix", ("check", "sft.yaml", "--fix"), again=(0, 1)),
     Case("launch", ("launch", "work", "--run", "base.toy.1", "--overwrite", "--yes"), again=(0, 1), same=False),
-    Case("plan confirm", ("plan", "work", "--set", "weight_decay=0.02", "--confirm")),
+    # Between the two there is a third whole state: the new plan, which nobody has confirmed yet, and which says so.
+    Case("plan confirm", ("plan", "work", "--set", "weight_decay=0.02", "--confirm"), same=False),
     Case("generate elsewhere", ("generate", "work", "-o", "made")),
     Case("generate code", ("generate", "work", "--target", "script")),
     Case("check baseline", ("check", "sft.yaml", "ds.json", "--write-baseline", "baseline.json")),
