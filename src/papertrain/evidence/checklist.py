@@ -76,13 +76,14 @@ def done_when(work: Workspace) -> list[Condition]:
 
 
 def next_step(work: Workspace, mode: Mode | None = None, found: list[Step] | None = None) -> Step | None:
-    """The first step that is not done, or None. Outside of work for a paper the confirmation is advised, not awaited:
-    the first step that is open goes first."""
+    """The first step that is not done, or None; a run that failed and was not diagnosed goes before all of them. Outside of
+    work for a paper the confirmation is advised, not awaited: the first step that is open goes first."""
     found = steps(work) if found is None else found
     undone = [s for s in found if s.state != "done"]
     if mode != "standard":
         undone = [s for s in undone if s.state != "unconfirmed" or _unfit(work, s)] or undone
-    return undone[0] if undone else None
+    broken = any(r.state == "failed" for r in work.grid())
+    return next((s for s in undone if broken and s.name == "debug"), undone[0] if undone else None)
 
 
 def _unfit(work: Workspace, step: Step) -> bool:
