@@ -7,13 +7,15 @@ from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
 
 from papertrain.core.redact import parted
+from papertrain.evidence import places
 from papertrain.evidence.cleaning import inside, text_of
 from papertrain.evidence.people import patterns_of, people
 
 
 def patterns(root: Path) -> list[re.Pattern[str]]:
-    """What to replace: authors, logins, hosts, mails, institutions, grants and owners of repositories."""
-    return patterns_of(people(root))
+    """What to replace: folders outside of the workspace; authors, logins, hosts, mails, institutions, grants and owners of
+    repositories."""
+    return [*places.patterns(root), *patterns_of(people(root))]
 
 
 CHECKS = {
