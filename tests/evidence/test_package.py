@@ -17,6 +17,7 @@ from papertrain.core.evidence import append_evidence
 from papertrain.core.files import Writer, sha256_file
 from papertrain.core.results import Evidence
 from papertrain.core.workspace import Workspace
+from papertrain.evidence.runbook import for_a_stranger
 from papertrain.evidence.verify import follow
 
 CONFIG = {"architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 2,
@@ -235,3 +236,10 @@ def test_next_without_a_workspace_names_the_first_command(tmp_path: Path) -> Non
     assert verbs.load("next")(tmp_path).data["command"].startswith("papertrain plan")
     with pytest.raises((PapertrainError, Refused)):
         Workspace.open(tmp_path)
+
+
+def test_a_command_in_the_run_book_names_no_place_of_the_authors_machine() -> None:
+    assert for_a_stranger(["/home/a/env/bin/python3.11", "train.py", "--name", "a b"]) == "python train.py --name 'a b'"
+    assert for_a_stranger("/opt/env/bin/python train.py --seed 1") == "python train.py --seed 1"
+    assert for_a_stranger(["torchrun", "train.py"]) == "torchrun train.py"
+    assert for_a_stranger("a 'broken line") == "a 'broken line"

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import re
+import shlex
 from collections.abc import Sequence
+from pathlib import PurePath
 from typing import Any
 
 from papertrain.core.results import Evidence
 from papertrain.core.training import TrainingPlan
 from papertrain.core.units import show_bytes, show_count, show_number, show_seconds
-from papertrain.core.workspace import Run, Study
+from papertrain.core.workspace import Data, Run, Study
 from papertrain.evidence.bundle import Left
 from papertrain.evidence.checklist import Condition
 
@@ -52,7 +55,7 @@ def readme(
     ]
     for run in grid:
         command = records.get(run.id, {}).get("command")
-        shown = " ".join(map(str, command)) if isinstance(command, list) else command
+        shown = for_a_stranger(command) if command else None
         lines.append(f"   - `{run.id}` ({run.state}): " + (f"`{shown}`" if shown else "not run"))
     lines += ["", "## Data", ""]
     for plan in plans.values():
@@ -106,7 +109,7 @@ def checklist(
         for n, p in plans.items() if p.memory is not None and p.duration is not None
     ]  # fmt: skip
     splits = [
-        f"{d.name}: train {d.train}, validation {d.validation or 'none'}, test {d.test or 'none'}"
+        f"{d.name}: train {d.train}, validation {held_out(d, plans)}, test {d.test or 'none'}"
         for d in study.datasets
         if d.train
     ]
@@ -181,3 +184,22 @@ def index(
         "done_when": [{"text": c.text, "met": c.met, "because": c.because} for c in conditions],
     }
     return json.dumps(document, indent=1, ensure_ascii=False) + "\n"
+
+
+def for_a_stranger(command: list[Any] | str) -> str:
+    """The command with the name of its program instead of the place where it lay on the author's machine."""
+    try:
+        words = shlex.split(command) if isinstance(command, str) else [str(w) for w in command]
+    except ValueError:
+        return str(command)
+    if words and PurePath(words[0]).is_absolute():
+        words[0] = re.sub(r"^python3?(?:\.\d+)?$", "python", PurePath(words[0]).name)
+    return shlex.join(words)
+
+
+def held_out(data: Data, plans: dict[str, TrainingPlan]) -> str:
+    """The file, or the share of the training data that the plans keep back."""
+    shares = {p.validation_share.value for p in plans.values() if p.validation_share is not None}
+    if data.validation:
+        return data.validation
+    return ", ".join(f"{100 * s:.3g} % of {data.train}" for s in sorted(shares) if s) or "none"
