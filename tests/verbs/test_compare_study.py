@@ -132,6 +132,7 @@ class TestTables:
         table = (work / "tables/hyperparameters.tex").read_text()
         decisions = Workspace(work).plan("ours").decisions()
         assert table.count(r"\\") == len(decisions) + 3  # the head, the budget, the sweep
+        assert r"seed & 1, 2 \\" in table, "the seeds that were run, not the plan's default"
         assert r"tuning trials & 3 \\" in table and "learning rate tried & 1.0e-4, 2.0e-4, 4.0e-4" in table
 
     def test_each_split_is_counted_and_one_that_is_not_here_stays_unfilled(self, work: Path) -> None:

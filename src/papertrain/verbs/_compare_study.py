@@ -224,6 +224,8 @@ def hyperparameters(
     out = {}
     for method, p in found.items():
         row = {d.name: show_number(d.value) if d.value is not None else "" for d in p.decisions()}
+        if seeds := sorted({r.seed for r in work.grid() if r.method == method}):
+            row["seed"] = ", ".join(map(str, seeds))
         if any(t is not None for t in trials.values()):
             row["tuning trials"] = "" if trials.get(method) is None else str(trials[method])
         for parameter, values in swept.items():
