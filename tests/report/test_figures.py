@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import matplotlib.colors
+import msgspec
 import numpy as np
 import pytest
 
@@ -172,3 +173,11 @@ def test_fonts_are_embedded_truetype(tmp_path: Path, drawn: dict[str, Files]) ->
         ["pdffonts", "x.pdf"], cwd=tmp_path, capture_output=True, text=True, check=True, timeout=30
     ).stdout.splitlines()[2:]
     assert lines and all("TrueType" in line and " yes yes yes" in line for line in lines)
+
+
+def test_characters_that_no_font_has_are_named() -> None:
+    d = msgspec.structs.replace(
+        DRAWINGS["confusion"], rows=tuple((g, p, 1) for g in ("\U00012000", "b") for p in ("\U00012000", "b"))
+    )
+    assert draw(confusion.FIGURE, d).boxes == "\U00012000"
+    assert draw(confusion.FIGURE, DRAWINGS["confusion"]).boxes == ""

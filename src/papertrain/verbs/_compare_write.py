@@ -7,9 +7,12 @@ from pathlib import Path
 from papertrain.core.errors import PapertrainError
 from papertrain.core.evidence import append_evidence
 from papertrain.core.files import Writer
+from papertrain.core.texts import say
 from papertrain.core.workspace import Workspace
 from papertrain.report import html_table, latex, markdown
+from papertrain.report.figures._figure import Files
 from papertrain.results import statement
+from papertrain.results.records import Issue
 from papertrain.verbs._compare import Comparison, sheet_of
 from papertrain.verbs._compare_figures import drawn
 from papertrain.verbs._compare_table import Asked
@@ -41,9 +44,21 @@ def write(
                     w.text(name, text)
                 for name, blob in files.binaries.items():
                     w.binary(name, blob)
+                if files.boxes:
+                    found.issues.append(_boxes(files))
         for name, text in _study(found, asked).items():
             w.text(name, text)
     return found, [c.path for c in w.changes]
+
+
+def _boxes(files: Files) -> Issue:
+    name = next(iter(files.binaries))
+    says = say(
+        "{file} shows boxes for {characters}: no font here has them; with one installed, the script beside it draws them",
+        file=name,
+        characters=files.boxes[:12],
+    )
+    return Issue(says=says, file=name, code="no-glyph")
 
 
 def _own_evidence(w: Writer, place: Path, found: Comparison) -> None:
@@ -82,6 +97,8 @@ def _statement(found: Comparison) -> str:
     doubts = [f"{s[0].upper()}{s[1:]}." for t in tested if (s := statement.doubt(t, found.table))]
     lines += doubts[:1] or ["The evidence carries no comparison."]
     lines += ["Why one system is better is not measured here: a cause stays a hypothesis until an ablation tests it."]
+    if doubtful := [i.says for i in found.issues if i.level == "warning"]:
+        lines += ["", "## What speaks against it", "", *(f"- {says}" for says in dict.fromkeys(doubtful))]
     lines += ["", "## Action", ""]
     lines += [f"- {m['run']}: {m['because']}; `{m['command']}`" for m in found.missing] or [
         "- every planned run is in the table"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -77,6 +78,10 @@ if __name__ == "__main__":
 """
 
 
+_LACKING = re.compile(r"Glyph (\d+) \(")
+"""matplotlib's words for a character that is in none of its fonts."""
+
+
 class Drawing(Record, frozen=True, kw_only=True):
     """One figure ready to be written: its data, its size in inches, the options of its script."""
 
@@ -100,8 +105,11 @@ class Figure(Record, frozen=True, kw_only=True):
 
 
 class Files(Record, frozen=True, kw_only=True):
+    """boxes: characters that no font of this machine has; the picture shows boxes in their place."""
+
     texts: dict[str, str]
     binaries: dict[str, bytes]
+    boxes: str = ""
 
 
 def to_csv(d: Drawing) -> str:
@@ -151,9 +159,9 @@ def draw(f: Figure, d: Drawing, folder: str = "figures") -> Files:
         ) from None
     del matplotlib
     pdf, png = io.BytesIO(), io.BytesIO()
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(record=True) as told:
         # a name in a script that the fonts lack is drawn as boxes; the CSV and the table still hold it
-        warnings.simplefilter("ignore")
+        warnings.simplefilter("always")
         exec(compile(text, f"{d.name}.py", "exec"), space)
         plt = space["plt"]
         with plt.rc_context(space["STYLE"]):
@@ -167,6 +175,7 @@ def draw(f: Figure, d: Drawing, folder: str = "figures") -> Files:
     return Files(
         texts={f"{base}.csv": data, f"{base}.py": text, f"{base}.tikz.tex": f.tikz(d)},
         binaries={f"{base}.pdf": pdf.getvalue(), f"{base}.png": png.getvalue()},
+        boxes="".join(sorted({chr(int(m[1])) for w in told if (m := _LACKING.match(str(w.message)))})),
     )
 
 
