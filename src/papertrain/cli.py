@@ -145,6 +145,10 @@ def _call(name: str, options: dict[str, Any], face: dict[str, Any]) -> int:
             raise PapertrainError("a link that leads to itself", code="no-file") from None
         except OSError as error:
             raise of_system(error) from error
+        except Exception as error:
+            if type(error).__module__ != "_csv":
+                raise
+            raise PapertrainError(f"a table that cannot be read as CSV: {error}", code="broken-csv") from error
         show(report, **{k: face[k] for k in ("json", "brief", "fields", "quiet", "verbose")})
     except PapertrainError as error:
         if _interrupts:

@@ -184,10 +184,23 @@ def held(root: Path, what: str) -> Iterator[None]:
         yield  # the file stays: one that is removed and made again would be two locks
 
 
+def writable_file(path: Path) -> Path:
+    """The path, if a file may be put there. Raises PapertrainError where a folder, a pipe or a device stands."""
+    try:
+        mode = path.stat().st_mode
+    except (OSError, ValueError):
+        return path
+    if not stat.S_ISREG(mode):
+        kind = "a folder" if stat.S_ISDIR(mode) else "a pipe or a device"
+        raise PapertrainError(f"{kind} stands where a file must be written", code="not-a-file", file=path)
+    return path
+
+
 def write_atomic(path: Path, data: bytes, *, executable: bool = False) -> None:
     """The old content or the new one, never a part: a temporary file beside it, synced, then renamed."""
     if _reading.get():
         raise Refused("only reading is granted here: nothing is written", code="only-reading", file=path)
+    writable_file(path)
     temporary = path.with_name(f".{path.name[:180]}.{os.getpid()}.{secrets.token_hex(4)}.tmp")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -329,9 +342,7 @@ class Writer:
                 diff = "" if _binary(data) else unified("", data.decode(), name)
                 self.changes.append(Written(path=name, kind="new", diff=diff, size=len(data)))
                 continue
-            if path.is_dir():
-                raise PapertrainError("a folder stands where a file must be written", code="not-a-file", file=path)
-            old = path.read_bytes()
+            old = writable_file(path).read_bytes()
             if old == data:
                 self.changes.append(Written(path=name, kind="same", size=len(data)))
                 continue

@@ -16,7 +16,10 @@ def parse_bytes(text: str) -> int:
     m = re.fullmatch(r"\s*([0-9]*\.?[0-9]+)\s*([a-zA-Z]*)\s*", text)
     if not m or m[2].lower() not in _SIZE:
         raise PapertrainError(f"{text!r} is not a size: write it as 512GB or 64GiB", code="bad-size")
-    return int(float(m[1]) * _SIZE[m[2].lower()])
+    size = float(m[1]) * _SIZE[m[2].lower()]
+    if size > 1e24:
+        raise PapertrainError(f"{text[:20]} … is more than any machine has", code="bad-size")
+    return int(size)
 
 
 def show_bytes(n: float | None) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
 import tomllib
 from pathlib import Path
@@ -82,6 +83,26 @@ class Run(Record, frozen=True, kw_only=True):
     because: str = ""
 
 
+_READ = (".json", ".jsonl", ".toml", ".csv", ".md", ".tex", ".yaml", ".log", ".txt")
+
+
+def _no_file(folder: Path, depth: int = 3) -> Path | None:
+    """A pipe or device with the name of a file: whoever opened it would wait for ever."""
+    try:
+        entries = list(os.scandir(folder))
+    except OSError:
+        return None
+    for e in entries:
+        try:
+            if e.name.endswith(_READ) and not (e.is_file() or e.is_dir()) and os.path.lexists(os.path.realpath(e.path)):
+                return Path(e.path)
+            if depth > 1 and e.is_dir(follow_symlinks=False) and (found := _no_file(Path(e.path), depth - 1)):
+                return found
+        except OSError:
+            continue
+    return None
+
+
 def _named(name: str, known: dict[str, T], what: str) -> T:
     if name not in known:
         raise PapertrainError(
@@ -115,6 +136,10 @@ class Workspace:
                 file=root,
                 ask=["make one with `papertrain plan MODEL --data FILE -o WORK`"],
                 command=f"papertrain plan MODEL --data FILE -o {root}",
+            )
+        if (odd := _no_file(root)) is not None:
+            raise PapertrainError(
+                "a pipe or a device stands where a file of the workspace is read", code="not-a-file", file=odd
             )
         return cls(root)
 

@@ -44,7 +44,10 @@ def observe(name: str, text: str) -> list[Observed]:
 
 def nvidia_smi(name: str, text: str) -> list[Observed]:
     """`nvidia-smi --query-gpu=…,memory.used --format=csv`: the largest value on any card."""
-    rows = [row for row in csv.reader(text.splitlines()[:2_000_000]) if row]
+    try:
+        rows = [row for row in csv.reader(text.splitlines()[:2_000_000]) if row]
+    except csv.Error:
+        return []
     head = next((i for i, row in enumerate(rows[:20]) if any("memory.used" in c for c in row)), None)
     if head is None:
         return []

@@ -37,7 +37,8 @@ def _of_items(items: Items) -> list[Issue]:
     who = " ".join(x for x in (items.system, items.dataset) if x) or items.file
     labels, predictions = [_word(x) for x in items.label], [_word(x) for x in items.prediction]
     out = []
-    empty = sum(p in NO_ANSWER - set(labels) for p in predictions)
+    silent = NO_ANSWER - set(labels)
+    empty = sum(p in silent for p in predictions)
     if empty:
         out.append(
             _issue(

@@ -370,6 +370,8 @@ def _samples(
     from papertrain.configs.checking.accounting import data_files
     from papertrain.core.errors import PapertrainError
 
+    if not 0 < show <= 10_000:
+        raise PapertrainError(f"--show {str(show)[:20]}: a number of samples from 1 to 10,000", code="bad-value")
     files: list[tuple[Path, ConfigDocument | None]] = [
         (d.path, None) for d in documents if d.kind == "data" and d.path
     ] or [(p, d) for d in documents if d.trains for _, p in data_files(d, world) if p]
