@@ -241,7 +241,20 @@ def _data_changed(work: Workspace, method: str) -> str:
     return ""
 
 
+def _own_commands(work: Workspace) -> bool:
+    """Every method of the study brings its own command: there is nothing to write for it, and nothing of its to guide."""
+    return not work.methods() and bool(work.study.methods) and all(m.kind == "command" for m in work.study.methods)
+
+
 def _configure(work: Workspace) -> Step:
+    if _own_commands(work):
+        return Step(
+            step=2,
+            name="configure",
+            state="done",
+            because=say("every method has its own command in study.toml"),
+            next="",
+        )
     command = line("papertrain", "generate", work.root)
     made = work.state("generated.json")
     for method in work.methods():
@@ -268,6 +281,9 @@ def _configure(work: Workspace) -> Step:
 
 
 def _monitor(work: Workspace) -> Step:
+    if _own_commands(work):
+        because = say("no plan says what to expect: `papertrain watch` reads what the commands log")
+        return Step(step=3, name="monitor", state="done", because=because, next="")
     if (work.root / "monitoring.md").is_file():
         return Step(
             step=3, name="monitor", state="done", because=say("monitoring.md carries this study's own numbers"), next=""
