@@ -58,7 +58,7 @@ def test_numbers_without_end_are_one_line(tmp_path: Path) -> None:
 
 
 def test_labels_that_are_identifiers_are_not_averaged_over(tmp_path: Path) -> None:
-    rows = "".join(f"{i},w{i},w{i if i % 7 else 0}\n" for i in range(30_000))
+    rows = "".join(f"{i},w{i},w{i if i % 7 else 0}\n" for i in range(6_000))
     (tmp_path / "p.csv").write_text("id,label,prediction\n" + rows)
     assert ask("evaluate", "p.csv", cwd=tmp_path).returncode in (0, 1)
 
