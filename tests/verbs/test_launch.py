@@ -109,9 +109,12 @@ def test_a_killed_process_counts_as_128_plus_its_signal_and_is_started_again_whe
     assert (work / "count").read_text() == "3" and len(record(work)["attempts"]) == 1  # type: ignore[arg-type]
 
 
-def test_ctrl_c_and_sigterm_reach_the_training_and_its_exit_code_is_kept(tmp_path: Path) -> None:
-    code = "import signal, sys, time, pathlib\nsignal.signal(signal.SIGTERM, lambda n, f: (pathlib.Path('told').write_text('saved'), sys.exit(143)))\npathlib.Path('up').write_text('')\ntime.sleep(60)"
-    work = study(tmp_path, code)
+@pytest.mark.parametrize(("number", "code", "ours"), [(signal.SIGTERM, 143, 1), (signal.SIGINT, 130, 130)])
+def test_ctrl_c_and_sigterm_reach_the_training_and_its_exit_code_is_kept(
+    tmp_path: Path, number: signal.Signals, code: int, ours: int
+) -> None:
+    script = f"import signal, sys, time, pathlib\nsignal.signal({int(number)}, lambda n, f: (pathlib.Path('told').write_text('saved'), sys.exit({code})))\npathlib.Path('up').write_text('')\ntime.sleep(60)"
+    work = study(tmp_path, script)
     start = [
         sys.executable,
         "-c",
@@ -129,11 +132,11 @@ def test_ctrl_c_and_sigterm_reach_the_training_and_its_exit_code_is_kept(tmp_pat
     while not (work / "up").exists() and time.monotonic() < end:
         time.sleep(0.02)
     assert record(work)["exit_code"] is None and Workspace(work).grid()[-1].state == "running"
-    process.send_signal(signal.SIGTERM)
+    process.send_signal(number)
     out, _ = process.communicate(timeout=20)
-    assert process.returncode == 1 and "SIGTERM" in out and "--resume" in out
+    assert process.returncode == ours and number.name in out and "--resume" in out
     assert (work / "told").read_text() == "saved"
-    assert (record(work)["exit_code"], record(work)["stopped_by"]) == (143, "SIGTERM")
+    assert (record(work)["exit_code"], record(work)["stopped_by"]) == (code, number.name)
 
 
 def test_missing_starts_the_open_cells_in_their_order_up_to_max(tmp_path: Path) -> None:

@@ -45,9 +45,12 @@ class Report(Value, frozen=True, kw_only=True):
                 msgspec.structs.force_setattr(self, name, text)
 
     def exit_code(self, fail_on: str = "error") -> int:
-        """0, or 1 where a finding is at or above `fail_on` (error, warning, never); 2 where a part of the input is wrong."""
+        """0, or 1 where a finding is at or above `fail_on` (error, warning, never); 2 where a part of the input is wrong; 130 where somebody
+        stopped by Ctrl-C what the verb had started."""
         if self.data.get("error"):
             return 2
+        if self.data.get("interrupted"):
+            return 130
         if fail_on == "never":
             return 0
         return int(LEVELS.index(self.level) >= LEVELS.index(fail_on))

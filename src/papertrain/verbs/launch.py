@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from papertrain.verbs._supervise import Policy
 
 
+KILLED = 137
+"""A process that signal 9 ended, as a shell says it."""
+
+
 def launch(
     work: Annotated[Path, Arg("the workspace", "WORK")],
     *,
@@ -433,7 +437,9 @@ def _told(
             "{run} was stopped by {signal}, exit code {code}", run=last["run"], signal=last["stopped_by"], code=code
         )
         why, action, level = (
-            say("the training was told, and saved what it could"),
+            say("the training was told, and ended by itself")
+            if code != KILLED
+            else say("the training was told, did not end, and was killed"),
             launching(space, next((r for r in space.grid() if r.id == last["run"]), None)),
             "error",
         )
@@ -447,4 +453,5 @@ def _told(
             "error",
         )
     return Report(verb="launch", mode=mode, result=result, body="\n".join(lines), explanation=why, action=action, warnings=tuple(warnings), level=level,
-                  data={"runs": list(records), "started": True, "not_started": [one.run.id for one in todo[len(records):]]})  # fmt: skip
+                  data={"runs": list(records), "started": True, "not_started": [one.run.id for one in todo[len(records):]],
+                        "interrupted": last["stopped_by"] == "SIGINT"})  # fmt: skip
