@@ -275,7 +275,7 @@ def kinds(seed: int) -> dict[str, tuple[str, str, str]]:
         'kaggle_env': ('KAGGLE_KEY=', made(H, 32), ''),
         'kgat': ('', 'KGAT_' + made(H, 32), ''),
         'dockercfg': ('{"auths": {"ghcr.io": {"auth": "', made(B64, 48), '"}}}'),
-        'npmrc': ('//registry.npmjs.org/:_authToken=', made(L + D, 36), ''),
+        'npmrc': ('//npm.example.org/:_authToken=', made(L + D, 36), ''),
         'npmrc_pw': ('//r.org/:_password=', made(B64, 24), ''),
         'npmrc_auth': ('_auth=', made(B64, 24), ''),
         'pypirc': ('[pypi]\nusername = __token__\npassword = ', made(L + D, 40), ''),

@@ -71,7 +71,6 @@ def sarif(findings: Sequence[Finding], rules: dict[str, Rule], version: str) -> 
     driver = {
         "name": "papertrain",
         "version": version,
-        "informationUri": "https://pypi.org/project/papertrain/",
         "rules": [_sarif_rule(rules[r]) for r in used if r in rules],
     }
     results = [
