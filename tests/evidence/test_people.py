@@ -21,7 +21,7 @@ from runner import tree
 from papertrain import verbs
 from papertrain.core.errors import Refused
 from papertrain.evidence.cleaning import text_of, without_notes
-from papertrain.evidence.people import patterns_of, people
+from papertrain.evidence.people import MOST, patterns_of, people, who
 
 PAPER = """title: A study
 authors:
@@ -194,6 +194,12 @@ def test_no_kind_of_file_carries_a_secret_into_a_package(tmp_path: Path, name: s
             seen += zlib.decompress(m[1]) if content[:9] == b"%PDF-1.4\n" and len(content) < 500 else b""
         assert SECRET[12:].encode() not in seen, file
     assert SECRET[12:] not in str(report.data) and verbs.load("package")(verify=tmp_path / "b").data["verified"]
+
+
+def test_many_commits_of_one_author_hide_nobody_else() -> None:
+    told = [("name", "Alfred Pennyworth")] * (2 * MOST) + [("name", "Bruce Wayne"), ("owner", "gothamnlp")]
+    found = who(told)
+    assert found.names == {"Alfred Pennyworth", "Bruce Wayne"} and found.owners == {"gothamnlp"}
 
 
 def test_a_picture_without_its_notes_is_the_same_picture() -> None:

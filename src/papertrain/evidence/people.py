@@ -57,13 +57,13 @@ class People(Value, frozen=True, kw_only=True):
 def people(root: Path) -> People:
     """Everybody that git, the paper's file, the repository, the records, the logs and this machine name."""
     here = [("word", _user()), ("word", socket.gethostname())]
-    return who([*here, *_git(root), *_project(root), *_repository(root), *_runs(root)])
+    return who([*here, *_project(root), *_git(root), *_repository(root), *_runs(root)])
 
 
 def who(told: Iterable[tuple[str, str]]) -> People:
     """What was told (`name`, `owner` or `word`, and the text), taken apart."""
     names, words, owners = set[str](), set[str](), set[str]()
-    for kind, said in islice(told, MOST):
+    for kind, said in islice(dict.fromkeys(told), MOST):  # git tells an author once for each commit
         (names if kind == "name" else owners if kind == "owner" else words).update(_split(said))
     mails = {w for w in names | words if "@" in w}
     names -= mails
