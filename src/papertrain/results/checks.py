@@ -50,8 +50,7 @@ def between_rows(board: Board) -> list[Issue]:
                 out += _entry(e, where)
                 out += answers(e)
             same = [e.value for e in runs.values()]
-            alike = len({content(e) for e in runs.values()}) == 1 or not any(e.items for e in runs.values())
-            if len(same) > 1 and len(set(same)) == 1 and alike:
+            if len(same) > 1 and len(set(same)) == 1 and _alike(runs.values()):
                 says = f"{where}, {system}: {len(same)} seeds gave the same value {same[0]:g} to the last digit: did the seed reach the training?"
                 out.append(Issue(says=says, code="identical-seeds", system=system))
             if any(e.score is not None and e.score.typed for e in runs.values()):
@@ -75,6 +74,12 @@ def between_rows(board: Board) -> list[Issue]:
                 )
             )
     return list(dict.fromkeys(out))
+
+
+def _alike(runs: Iterable[Entry]) -> bool:
+    """Whether runs of one value also gave the same answers, as far as their files show them."""
+    runs = list(runs)
+    return not any(e.items for e in runs) or len({content(e) for e in runs}) == 1
 
 
 def same_items(runs: Iterable[Mapping[str, Entry]]) -> bool:
