@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import sys
 from pathlib import Path
 from typing import Any
@@ -235,6 +236,22 @@ def test_in_a_workspace_the_micro_batch_is_halved_and_nothing_else_of_the_experi
     moved = {k for k in before if before[k] != after[k]}
     assert moved and moved <= _repair.FREE_TO_CHANGE, moved
     assert Path(done["note"]).is_file() and Path(done["reverse"]).is_file()
+
+
+def test_a_plan_that_was_changed_has_its_way_back_where_nothing_can_be_tried(tmp_path: Path) -> None:
+    from papertrain.core.workspace import Workspace
+    from papertrain.verbs.diagnose import diagnose
+    from papertrain.verbs.fix import fix
+
+    space = Workspace(planned(tmp_path))
+    shutil.rmtree(space.root / "configs")  # without files of a framework nothing starts
+    place = space.run_path(space.grid()[0].id)
+    place.mkdir(parents=True)
+    (place / "stdout.log").write_text(OOM)
+    fixes = diagnose([place]).data["diagnoses"][0]["fixes"]
+    id = next(f["id"] for f in fixes if f["effect"] == "execution" and f["edits"])
+    done = fix(place, id, yes=True, try_=True).data
+    assert "not tried: " in done["proof"] and Path(done["reverse"]).is_file()
 
 
 def test_a_change_that_would_move_another_decision_is_not_applied(tmp_path: Path) -> None:

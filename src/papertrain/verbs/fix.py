@@ -281,10 +281,7 @@ def on_plan(work: Workspace, method: str, run: str, debug: str, diagnosis: dict[
     if written is not None:
         proof += say("; files: {said}", said=written.result)
     if try_:
-        from papertrain.verbs.launch import launch
-
-        tried = launch(work.root, run=run, smoke=True, yes=True, mode=mode, env=env)
-        proof += say("; tried: {said}", said=tried.result)
+        proof += "; " + _try(work, run, [file], None, env, mode)
     note = _fix.note_text(
         data["id"],
         chosen["title"],
