@@ -59,16 +59,16 @@ def growing(values: Sequence[float], factor: float = 1.5) -> bool:
 def non_finite(case: Case) -> NonFinite | None:
     """Where the run's numbers broke, or None. A loss of exactly 0.0 counts only where something else says so."""
     train = [r for r in case.rows if ("loss" in r.values or "grad_norm" in r.values) and "eval_loss" not in r.values]
-    zeros = hidden_zeros(case, train)
+    zeros, heals = hidden_zeros(case, train), healing(train)
     planned = case.facts.number("learning_rate")
     for i, r in enumerate(train):
         loss, norm = r.get("loss"), r.get("grad_norm")
         loss_bad = loss is not None and not math.isfinite(loss)
         hidden = i in zeros and loss == 0
-        grad_bad = norm is not None and (not math.isfinite(norm) or (hidden and frozen(train, i)))
+        grad_bad = norm is not None and (not math.isfinite(norm) or (hidden and i in frozen(train)))
         if not (loss_bad or grad_bad or hidden):
             continue
-        if grad_bad and not (loss_bad or hidden) and (not _stays(train, i, "grad_norm") or _heals(train, i)):
+        if grad_bad and not (loss_bad or hidden) and (not _stays(train, i, "grad_norm") or heals[i]):
             continue
         if loss_bad and not _stays(train, i, "loss") and len(train) > i + 3:
             continue
@@ -91,10 +91,15 @@ def _stays(train: Sequence[Row], i: int, name: str) -> bool:
     return len(after) == 0 or bad >= max(1, 0.7 * len(after))
 
 
-def _heals(train: Sequence[Row], i: int) -> bool:
-    """Skipped steps while fp16 searched its scale: from here on three norms of four are whole."""
-    norms = [math.isfinite(v) for r in train[i:] if (v := r.get("grad_norm")) is not None]
-    return norms.count(False) <= len(norms) / 4
+def healing(train: Sequence[Row]) -> list[bool]:
+    """Row by row: from there on three norms of four are whole, as of steps that were skipped while fp16 searched its scale."""
+    norms = bad = 0
+    found = []
+    for r in reversed(train):
+        if (v := r.get("grad_norm")) is not None:
+            norms, bad = norms + 1, bad + (not math.isfinite(v))
+        found.append(bad <= norms / 4)
+    return found[::-1]
 
 
 def hidden_zeros(case: Case, train: Sequence[Row]) -> set[int]:
@@ -103,16 +108,18 @@ def hidden_zeros(case: Case, train: Sequence[Row]) -> set[int]:
     zero = [i for i, r in enumerate(train) if r.get("loss") == 0]
     if not zero:
         return set()
+    same = set() if case.rl else frozen(train)
     out = {
         i
         for i in zero
         if (n := train[i].get("grad_norm")) is not None
         # In GRPO and its kin a loss of 0 beside a clipped norm is an ordinary step.
-        and (not math.isfinite(n) or (not case.rl and frozen(train, i)))
+        and (not math.isfinite(n) or i in same)
     }
     if case.rl and not out:
         return set()
-    tail = [i for i in zero if all(train[j].get("loss") in (0, None) for j in range(i, len(train)))]
+    last = max((i for i, r in enumerate(train) if r.get("loss") not in (0, None)), default=-1)
+    tail = [i for i in zero if i > last]
     finite_norm = any((n := train[i].get("grad_norm")) is not None and n > 0 and math.isfinite(n) for i in tail)
     level = [v for r in train[: tail[0] if tail else 0] if (v := r.get("loss"))]
     if len(tail) >= 2 and not finite_norm and (not level or statistics.median(level[-5:]) > 0.05):
@@ -120,19 +127,17 @@ def hidden_zeros(case: Case, train: Sequence[Row]) -> set[int]:
     return out
 
 
-def frozen(train: Sequence[Row], i: int) -> bool:
-    """The norm repeats to all digits: it was not computed anew, or it is exactly what clipping leaves of a broken one."""
-    norm = train[i].get("grad_norm")
-    near = [r.get("grad_norm") for r in (other(train, i, -1), other(train, i, 1)) if r is not None]
-    return norm is not None and norm != 0 and math.isfinite(norm) and (norm in near or norm == 1.0)
-
-
-def other(train: Sequence[Row], i: int, way: int) -> Row | None:
-    """The next row that is not the same row printed by another rank."""
-    j = i + way
-    while 0 <= j < len(train) and train[j].values == train[i].values:
-        j += way
-    return train[j] if 0 <= j < len(train) else None
+def frozen(train: Sequence[Row]) -> set[int]:
+    """Rows whose norm repeats to all digits: it was not computed anew, or it is exactly what clipping leaves of a broken one.
+    The same row printed again by another rank repeats nothing."""
+    blocks = [[i for i, _ in g] for _, g in itertools.groupby(enumerate(train), lambda x: x[1].values)]
+    norms = [train[b[0]].get("grad_norm") for b in blocks]
+    found: set[int] = set()
+    for k, norm in enumerate(norms):
+        near = norms[max(0, k - 1) : k] + norms[k + 1 : k + 2]
+        if norm and math.isfinite(norm) and (norm in near or norm == 1.0):
+            found.update(blocks[k])
+    return found
 
 
 NOISES = 7.0
