@@ -213,7 +213,7 @@ def collect(
     for name, root, files in groups:
         relative = {f: str(f.relative_to(root)) if root else _short(f, files) for f in files}
         guesses = guess(list(relative.values()), patterns)
-        before = len(placed)
+        before, twice = len(placed), vlmeval.superseded(files)
         for f in files:
             try:
                 reading = read_file(f, given)
@@ -225,7 +225,7 @@ def collect(
                     Issue(says=f"not read: {error.says} ({relative[f]})", file=str(f), code=error.code, level=level)
                 )
                 continue
-            if reading.format.startswith("VLMEvalKit") and vlmeval.superseded(f, files):
+            if f in twice and reading.format.startswith("VLMEvalKit"):
                 continue
             g = guesses[relative[f]]
             if name:

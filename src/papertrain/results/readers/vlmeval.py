@@ -8,7 +8,7 @@ per ability: those are parts of Overall, never averaged with it.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from papertrain.results.names import higher_is_better, scale
 from papertrain.results.records import Issue, Items, Reader, Reading, Score
 from papertrain.results.source import Row, Source, number
 
+ITEMS = (".xlsx", ".tsv", ".json")
 SUFFIX = re.compile(
     r"_(?:acc|score|rating|judge|result|gpt_score|fine|coarse)+$|_(?:exact_matching|chatgpt-\w+|gpt-?4[\w.-]*|gpt-?3[\w.-]*|openai|qwen[\w.-]*|deepseek[\w.-]*)(?:_result)?$",
     re.I,
@@ -32,7 +33,7 @@ def sniff(source: Source) -> bool:
 
 
 def _is_items(source: Source) -> bool:
-    if source.suffix not in (".xlsx", ".tsv", ".json"):
+    if source.suffix not in ITEMS:
         return False
     names = set(source.header)
     return (
@@ -80,22 +81,22 @@ def named(stem: str) -> tuple[str, str]:
     return (model, data) if mark else (stem, "")
 
 
-def superseded(path: Path, files: Sequence[Path]) -> bool:
+def superseded(files: Iterable[Path]) -> set[Path]:
     """Answers beside which their judged copy lies, and the mean of what lies beside it item by item: it would count twice."""
-    stem = path.stem
-    if path.suffix not in (".xlsx", ".tsv", ".json", ".csv"):
-        return False
-    judged = [
-        f.stem
+    files = list(files)
+    judged = {
+        (f.parent, f.stem[: m.start()])
         for f in files
-        if f.parent == path.parent
-        and f != path
-        and f.suffix in (".xlsx", ".tsv", ".json")
-        and f.stem.endswith("_result")
-    ]
-    base = re.sub(r"_(?:acc|score)$", "", stem)
-    whole = path.suffix == ".csv" and base != stem
-    return any(j.startswith(f"{base}_") and (whole or not stem.endswith("_result")) for j in judged)
+        if f.suffix in ITEMS and f.stem.endswith("_result")
+        for m in re.finditer("_", f.stem)
+    }
+    out = set()
+    for f in files:
+        base = re.sub(r"_(?:acc|score)$", "", f.stem)
+        mean = f.suffix == ".csv" and base != f.stem
+        if (mean or not f.stem.endswith("_result")) and f.suffix in (*ITEMS, ".csv") and (f.parent, base) in judged:
+            out.add(f)
+    return out
 
 
 def read(source: Source) -> Reading:
