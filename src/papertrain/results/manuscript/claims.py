@@ -8,12 +8,10 @@ from collections.abc import Iterator, Sequence
 from papertrain.core.findings import Finding
 from papertrain.results.manuscript import rules
 from papertrain.results.manuscript.held import (
-    BASELINE,
-    OURS,
     Context,
     datasets_in,
     finding,
-    methods_in,
+    methods_said,
     metrics_in,
     speaks,
 )
@@ -50,11 +48,7 @@ def _of_page(page: Page, ground: Ground) -> Iterator[Finding]:
 
 def _claim(word: str, text: str, before: str, ground: Ground) -> str | None:
     """What is wrong with the claim, or None. Its tests are those of the methods, metrics and data sets that it names."""
-    methods = methods_in(text, ground)
-    if ground.ours and OURS.search(text):
-        methods |= {ground.ours}
-    if ground.baseline and BASELINE.search(text):
-        methods |= {ground.baseline}
+    methods = methods_said(text, ground)
     c = Context(
         methods=methods,
         datasets=datasets_in(text, ground),

@@ -110,17 +110,23 @@ def context(page: Page, n: Number, ground: Ground) -> Context:
                        means=bool(MEANS.search(named)), exact=n.place.evidence)  # fmt: skip
     a, b = n.sentence
     text = page.seen[a:b]
-    methods = methods_in(text, ground)
-    if ground.ours and OURS.search(text):
-        methods |= {ground.ours}
-    if ground.baseline and BASELINE.search(text):
-        methods |= {ground.baseline}
+    methods = methods_said(text, ground)
     return Context(methods=methods, datasets=datasets_in(text, ground), metrics=metrics_in(text, ground), cited=bool(CITED.search(text)), compares=bool(COMPARES.search(text)),
                    means=bool(MEANS.search(text)))  # fmt: skip
 
 
 def methods_in(text: str, ground: Ground) -> frozenset[str]:
     return frozenset(ground.methods[k] for k in mentioned(text, ground.methods))
+
+
+def methods_said(text: str, ground: Ground) -> frozenset[str]:
+    """The methods of a sentence, which may be called ours and the baseline too."""
+    methods = methods_in(text, ground)
+    if ground.ours and OURS.search(text):
+        methods |= {ground.ours}
+    if ground.baseline and BASELINE.search(text):
+        methods |= {ground.baseline}
+    return methods
 
 
 def datasets_in(text: str, ground: Ground) -> frozenset[str]:

@@ -18,7 +18,7 @@ OF_CLAIM = re.compile(
 
 
 class Known(Record, frozen=True, kw_only=True):
-    """One number. kind: `score`, `seed`, `std`, `bound`, `count`, `difference`, `p`, `setting` or `cost`.
+    """One number. kind: `score`, `seed`, `std`, `bound`, `count`, `difference`, `ratio`, `p` or `setting`.
 
     scales: what it may be multiplied with to be printed (a fraction as itself or as a percentage).
     """
@@ -32,7 +32,6 @@ class Known(Record, frozen=True, kw_only=True):
     dataset: str = ""
     metric: str = ""
     scales: tuple[float, ...] = (1.0,)
-    decimals: int = 1
 
     def agrees(self, x: float, decimals: int, *, sign: bool = True) -> bool:
         """Whether the printed number is this one, rounded to as many places as were printed."""
@@ -84,7 +83,6 @@ class Ground(Record, frozen=True, kw_only=True):
     stale: Mapping[str, str] = {}
     shown: frozenset[str] = frozenset()
     """The metrics of the main table: what a sentence that names none of them is about."""
-    macros: frozenset[str] = frozenset()
 
 
 SCALES = {"fraction": (1.0, 100.0), "percent": (1.0, 0.01)}
@@ -167,7 +165,7 @@ def tests(rows: Sequence[Mapping[str, str]]) -> tuple[list[Claimed], list[Known]
             continue  # one seed against one seed: no paper quotes it, and it would agree with many a wrong number
         scale = SCALES.get(r.get("unit", ""), (1.0,))
         where: dict[str, Any] = {"method": a, "against": b, "dataset": dataset, "metric": metric}
-        text = f"{a} against {b}, {names.pretty(metric)}" + (f" on {dataset}" if dataset else "")
+        text = said(f"{a} against {b}", metric, dataset)
         for column, kind in (
             ("difference", "difference"),
             ("low", "bound"),
@@ -212,9 +210,7 @@ def differences(found: Sequence[Known]) -> list[Known]:
                     "metric": a.metric,
                     "evidence": proof,
                 }
-                text = f"{a.method} minus {b.method}, {names.pretty(a.metric)}" + (
-                    f" on {a.dataset}" if a.dataset else ""
-                )
+                text = said(f"{a.method} minus {b.method}", a.metric, a.dataset)
                 out.append(Known(value=a.value - b.value, kind="difference", said=text, scales=a.scales, **where))
                 if b.value:
                     ratio = f"{a.method} over {b.method}, {names.pretty(a.metric)}"
