@@ -123,6 +123,17 @@ def test_the_envelope_and_other_formats(paper: Path, capsys: pytest.CaptureFixtu
     assert json.loads(capsys.readouterr().out)["runs"][0]["results"][0]["ruleId"] == "TR801"
 
 
+def test_other_formats_hold_the_manuscript_and_the_configs(paper: Path) -> None:
+    file, config = write(paper, "Ours reaches 63.9 accuracy."), paper / "ds.json"
+    config.write_text('{"zero_optimization": {"stage": 9}}')
+    assert json.loads(check([file], output_format="json").data["printed"])["numbers"]["contradict"] == 1
+    lines = check([file, config], output_format="github").data["printed"].splitlines()
+    run = json.loads(check([file, config], output_format="sarif").data["printed"])["runs"][0]
+    known = {f["rule"] for f in json.loads(check([file, config], output_format="json").data["printed"])["findings"]}
+    assert known == {r["ruleId"] for r in run["results"]} == {r["id"] for r in run["tool"]["driver"]["rules"]}
+    assert len(lines) == len(run["results"]) and "TR801" in known and len(known) > 1
+
+
 @pytest.mark.parametrize("rule", ["TR801", "TR802", "TR803", "TR804", "TR805", "TR806", "number-contradicts-evidence"])
 def test_every_rule_explains_itself(rule: str) -> None:
     assert explain(rule).data["kind"] == "rule"

@@ -23,18 +23,12 @@ EVIDENCE = "evidence.jsonl"
 ABOVE = 4
 
 
-def manuscript(files: Sequence[Path], options: Mapping[str, Any]) -> Report:
-    """Manuscripts among the files are held against the evidence; all other files are checked as ever."""
-    from papertrain.verbs.check import check
-
+def manuscript(files: Sequence[Path], options: Mapping[str, Any]) -> tuple[Report, list[Path]]:
+    """(the manuscripts among the files, held against the evidence; the other files, which are checked as ever)."""
     tex = [f for f in files if f.suffix.lower() == ".tex"]
     named = [root for f in files if f not in tex and (root := _root(f)) is not None]
     rest = [f for f in files if f not in tex and _root(f) is None]
-    answer = _held(tex, named, options)
-    if not rest:
-        return answer
-    other = check(rest, **options)
-    return _both(answer, other)
+    return _held(tex, named, options), rest
 
 
 def _root(path: Path) -> Path | None:
@@ -299,6 +293,7 @@ def _report(
     printed = {
         "github": lambda: outputs.github(findings),
         "sarif": lambda: outputs.sarif(findings, {r.id: r for r in rules.RULES}, __version__),
+        "json": lambda: _printed(data),
     }.get(options["output_format"])
     if printed is not None:
         data["printed"] = printed()
@@ -326,8 +321,16 @@ def _ids(text: str) -> list[str]:
     return IDS.findall(text)
 
 
-def _both(a: Report, b: Report) -> Report:
+def _printed(data: Mapping[str, Any]) -> str:
+    import json
+
+    return json.dumps(data, indent=1, ensure_ascii=False)
+
+
+def both(a: Report, b: Report, output_format: str) -> Report:
     """Manuscript and configs in one answer."""
+    import json
+
     from papertrain.core.findings import worst
 
     data = {
@@ -337,7 +340,17 @@ def _both(a: Report, b: Report) -> Report:
         "numbers": a.data["numbers"],
         "evidence": a.data["evidence"],
     }
+    if output_format == "json":
+        data["printed"] = _printed({k: v for k, v in data.items() if k != "printed"})
+    elif output_format == "github":
+        data["printed"] = "\n".join(t for t in (a.data["printed"], b.data["printed"]) if t)
+    elif output_format == "sarif":
+        whole, more = json.loads(a.data["printed"]), json.loads(b.data["printed"])["runs"][0]
+        run = whole["runs"][0]  # one run: a code host takes no second one of the same tool
+        run["results"] += more["results"]
+        run["tool"]["driver"]["rules"] += more["tool"]["driver"]["rules"]
+        data["printed"] = json.dumps(whole, indent=1)
     return msgspec.structs.replace(
-        b, result=f"{a.result}; {b.result}", explanation=f"{a.explanation}; {b.explanation}", action=a.action if a.level != "ok" else b.action, aside=a.aside if a.level != "ok" else b.aside,
+        b, head=data.get("printed", b.head), result=f"{a.result}; {b.result}", explanation=f"{a.explanation}; {b.explanation}", action=a.action if a.level != "ok" else b.action, aside=a.aside if a.level != "ok" else b.aside,
         body="\n".join(t for t in (a.body, b.body) if t), data=data, warnings=(*a.warnings, *b.warnings), level=worst([a.level, b.level]),
     )  # fmt: skip

@@ -63,9 +63,10 @@ def check(
     """
     if any(f.suffix.lower() == ".tex" for f in files):
         options = {k: v for k, v in locals().items() if k != "files"}
-        from papertrain.verbs._check_manuscript import manuscript
+        from papertrain.verbs._check_manuscript import both, manuscript
 
-        return manuscript(files, options)
+        answer, rest = manuscript(files, options)
+        return both(answer, check(rest, **options), output_format) if rest else answer
     from papertrain.configs.checking.accounting import account
     from papertrain.configs.checking.engine import Choice, hits, rules
     from papertrain.configs.checking.follow import followed
