@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from papertrain.core.findings import Finding, Rule
+from papertrain.core.texts import say
 
 WIDTH = 100
 _SARIF = {"error": "error", "warning": "warning", "note": "note"}
@@ -33,7 +34,7 @@ def lines(findings: Sequence[Finding], *, diffs: bool = False) -> str:
                 break_long_words=False,
                 break_on_hyphens=False,
             )
-        changes = " (changes the experiment)" if f.effect == "experiment" and f.patch else ""
+        changes = say(" (changes the experiment)") if f.effect == "experiment" and f.patch else ""
         if (f.instead and f.instead not in f.says and not f.says.endswith("remove it")) or changes:
             out += textwrap.wrap(
                 f.instead + changes,
