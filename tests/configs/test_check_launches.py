@@ -74,11 +74,12 @@ def test_ordinary_values_pass(tmp_path: Path) -> None:
     assert [f.says for f in said if f.rule == "TR357"] == []
 
 
-def test_the_root_of_the_machine_is_no_output_folder(tmp_path: Path) -> None:
-    assert any(
-        f.level == "error" and "`output_dir`" in f.says
-        for f in findings(tmp_path, "t.yaml", LF.replace("output_dir: o", "output_dir: /"))
-    )
+@pytest.mark.parametrize("written", ["/", "~/", "/root", "/root/", "/tmp", "/tmp/"])
+def test_a_folder_of_the_machine_is_no_output_folder(written: str, tmp_path: Path) -> None:
+    seen = findings(tmp_path, "t.yaml", LF.replace("output_dir: o", f"output_dir: {written}"))
+    assert any(f.level == "error" and "`output_dir`" in f.says for f in seen)
+    seen = findings(tmp_path, "t.yaml", LF.replace("output_dir: o", "output_dir: /tmp/run"))
+    assert not any("`output_dir`" in f.says for f in seen)
 
 
 def test_axolotl_data_that_is_not_there_and_a_type_that_is_gone(tmp_path: Path) -> None:

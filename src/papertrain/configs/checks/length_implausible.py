@@ -14,6 +14,8 @@ from papertrain.core.values import Source
 
 # Of 389 published configurations none has more; up to 128 epochs were tried on small reasoning sets.
 MOST_EPOCHS = 128
+SYSTEM = ("", "~", "/root", "/home", "/usr", "/etc", "/tmp", "C:")
+"""Folders of the machine, with or without a slash behind them; an empty one is the root."""
 
 
 def check(document: ConfigDocument, world: World) -> Iterator[Wrong]:
@@ -33,18 +35,7 @@ def check(document: ConfigDocument, world: World) -> Iterator[Wrong]:
             yield Wrong(says=say("`save_steps` is {every:,.0f}, and the run has {total:,} steps: no checkpoint is written before the end", every=every, total=total),
                         at=("save_steps",), instead=say("at most {total:,}", total=total), level="note")  # fmt: skip
     folder = document.settings.get("output_dir")
-    if isinstance(folder, str) and folder.strip() in (
-        "/",
-        "//",
-        "~",
-        "~/",
-        "/root",
-        "/home",
-        "/usr",
-        "/etc",
-        "/tmp/",
-        "C:\\",
-    ):
+    if isinstance(folder, str) and folder.strip() and folder.strip().rstrip("/\\") in SYSTEM:
         yield Wrong(says=say("`output_dir` is {folder}: a run writes and rotates checkpoints there", folder=folder), at=("output_dir",),
                     instead=say("a folder of its own"), level="error", effect="execution")  # fmt: skip
 
