@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from pathlib import Path
 
@@ -60,12 +60,21 @@ def recognise(path: Path) -> Reader | None:
     """The reader that is surest about the file, or None."""
     if path.is_dir():
         return next((r for r in all_readers().values() if r.kind == "whole" and r.sniff(b"", path) > 0), None)
-    head = sample(path)
-    best, found = 0.0, None
+    return of_head(sample(path), path)
+
+
+def of_head(head: bytes, path: Path) -> Reader | None:
+    """The reader that is surest about a file of which this is the sample."""
     binary = looks_binary(head)
-    for reader in sorted(all_readers().values(), key=lambda r: r.last):
-        if (binary and reader.kind == "lines") or (reader.last and best >= SURE):
-            continue
+    return surest(head, path, [r for r in all_readers().values() if not (binary and r.kind == "lines")])
+
+
+def surest(head: bytes, path: Path, readers: Iterable[Reader]) -> Reader | None:
+    """The readers of any text come last, and are not asked where another is as sure as they can be."""
+    best, found = 0.0, None
+    for reader in sorted(readers, key=lambda r: r.last):
+        if reader.last and best >= SURE:
+            break
         sure = reader.sniff(head, path)
         if sure > best:
             best, found = sure, reader
@@ -128,8 +137,8 @@ def one_file(path: Path) -> Reader:
     """The reader of a file that the user named. Raises PapertrainError when no reader knows it."""
     regular(path)
     try:
-        found = recognise(path)
         head = sample(path)
+        found = of_head(head, path)
     except OSError as error:
         raise PapertrainError(
             f"{path} cannot be read: {error.strerror or error}", code="unreadable", file=path
@@ -259,13 +268,7 @@ def read_text(text: str, name: str = "<text>") -> Table:
     """A log that is no file: standard input, the sample of a rule. Raises PapertrainError when no reader knows it."""
     data = text.encode("utf-8", "replace")
     head = data[:HEAD] + (b"\n" + data[-TAIL:] if len(data) > HEAD else b"")
-    best, found = 0.0, None
-    for reader in sorted(all_readers().values(), key=lambda r: r.last):
-        if reader.kind != "lines" or (reader.last and best >= SURE):
-            continue
-        sure = reader.sniff(head, Path(name))
-        if sure > best:
-            best, found = sure, reader
+    found = surest(head, Path(name), [r for r in all_readers().values() if r.kind == "lines"])
     if found is None:
         raise PapertrainError(
             f"{name} has no row of training numbers (loss, step, learning rate …)", code="no-log", file=name
