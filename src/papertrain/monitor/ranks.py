@@ -12,6 +12,7 @@ import time
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path, PurePath
+from typing import Any
 
 from msgspec import structs
 
@@ -21,6 +22,7 @@ from papertrain.monitor import flight, stacks
 from papertrain.monitor.flight import Flight, Group
 from papertrain.monitor.stacks import Stack
 
+RECORD = "record.json"
 LARGEST = 64 << 20
 HEAD = 1 << 16
 DEPTH = 3
@@ -47,9 +49,9 @@ class Behind(Record, frozen=True, kw_only=True):
     host: str
     says: str
     file: str
-    line: int
-    sure: bool
-    cls: str
+    line: int = 0
+    sure: bool = True
+    cls: str = "hang-out-of-sync-large-scale"
 
 
 # ---------------------------------------------------------------- reading
@@ -158,13 +160,22 @@ def alive(folder: Path) -> tuple[list[Stack], list[str]]:
     return list(newest(held)), problems
 
 
+def record(folder: Path) -> dict[str, Any] | None:
+    """What launch keeps of a run (`record.json`); None where there is none that can be read."""
+    file = folder / RECORD
+    try:
+        if not file.is_file() or file.stat().st_size > 1 << 22:
+            return None
+        content = json.loads(file.read_text("utf-8", "replace"))
+    except (OSError, ValueError, RecursionError):
+        return None
+    return content if isinstance(content, dict) and "exit_code" in content else None
+
+
 def family(folder: Path) -> list[int]:
     """The process that `record.json` names, where it still runs on this machine, and all below it."""
-    try:
-        record = json.loads((folder / "record.json").read_text("utf-8", "replace"))
-        root = record.get("pid") if isinstance(record, dict) and record.get("exit_code") is None else None
-    except (OSError, ValueError, RecursionError):
-        return []
+    known = record(folder) or {}
+    root = known.get("pid") if known.get("exit_code") is None else None
     if not isinstance(root, int) or root <= 1 or not Path(f"/proc/{root}").exists():
         return []
     children: dict[int, list[int]] = {}
@@ -230,7 +241,7 @@ def by_recorder(found: Ranks) -> Behind | None:
 
 
 def in_group(found: Ranks, rows: Sequence[tuple[Flight, Group]]) -> Behind | None:
-    """Ranks of the group without a dump, else those that have enqueued fewer collectives, else those in another one."""
+    """The rank that has enqueued the fewest collectives, else one of the group without a dump, else one in another collective."""
     everyone = {r for _, g in rows for r in g.ranks}
     missing = sorted(everyone - {f.rank for f, _ in rows if f.rank is not None})
     top = max(g.enqueued for _, g in rows)
@@ -239,45 +250,24 @@ def in_group(found: Ranks, rows: Sequence[tuple[Flight, Group]]) -> Behind | Non
     waiting = any(g.completed < g.enqueued for _, g in rows)
     if late:
         f, g = late[0]
+        host = f.host or host_known(found, f.rank)
         says = say("{who} has enqueued {n} collectives of {group}, the others {top} ({op}): it never arrived at the last; {place}",
-                   who=who(f.rank, f.host or host_known(found, f.rank)), n=g.enqueued, top=top, group=g.group, op=ahead[1].op, place=place(found, f.rank, f))  # fmt: skip
-        return Behind(
-            rank=f.rank,
-            host=f.host or host_known(found, f.rank),
-            says=says,
-            file=f.file,
-            line=0,
-            sure=True,
-            cls="nccl-timeout-uneven-data",
-        )
+                   who=who(f.rank, host), n=g.enqueued, top=top, group=g.group, op=ahead[1].op, place=place(found, f.rank, f))  # fmt: skip
+        return Behind(rank=f.rank, host=host, says=says, file=f.file, cls="nccl-timeout-uneven-data")
     if missing and waiting and len(missing) < len(everyone):
+        host = host_known(found, missing[0])
         says = say("{who} left no dump while {n} ranks wait in {op} (number {top} of {group}): it died, or hangs outside of a collective; {place}",
-                   who=who(missing[0], host_known(found, missing[0])), n=len(rows), op=ahead[1].op, top=top, group=ahead[1].group, place=place(found, missing[0], None))  # fmt: skip
-        return Behind(
-            rank=missing[0],
-            host=host_known(found, missing[0]),
-            says=says,
-            file=ahead[0].file,
-            line=0,
-            sure=True,
-            cls="hang-out-of-sync-large-scale",
-        )
+                   who=who(missing[0], host), n=len(rows), op=ahead[1].op, top=top, group=ahead[1].group, place=place(found, missing[0], None))  # fmt: skip
+        return Behind(rank=missing[0], host=host, says=says, file=ahead[0].file)
     calls = Counter((g.op, g.sizes) for _, g in rows)
     if len(calls) > 1 and waiting and len(rows) > 2:
         rare = min(calls, key=lambda k: calls[k])
         f, g = next((f, g) for f, g in rows if (g.op, g.sizes) == rare)
+        host = f.host or host_known(found, f.rank)
         common = calls.most_common(1)[0][0]
         says = say("{who} is in {op} {sizes} where the others are in {other} {others} (number {top} of {group}): the ranks run different code",
-                   who=who(f.rank, f.host or host_known(found, f.rank)), op=g.op, sizes=g.sizes, other=common[0], others=common[1], top=top, group=g.group)  # fmt: skip
-        return Behind(
-            rank=f.rank,
-            host=f.host or host_known(found, f.rank),
-            says=says,
-            file=f.file,
-            line=0,
-            sure=True,
-            cls="hang-out-of-sync-large-scale",
-        )
+                   who=who(f.rank, host), op=g.op, sizes=g.sizes, other=common[0], others=common[1], top=top, group=g.group)  # fmt: skip
+        return Behind(rank=f.rank, host=host, says=says, file=f.file)
     return None
 
 

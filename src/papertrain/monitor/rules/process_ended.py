@@ -2,59 +2,44 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
 
 from papertrain.core.findings import Rule, Signal
 from papertrain.core.texts import say
 from papertrain.core.values import Source
 from papertrain.monitor.history import History
+from papertrain.monitor.ranks import RECORD, record
 from papertrain.monitor.verdict import State, Verdict
 
-RECORD = "record.json"
 STOPPED = (130, 143)
 """Ctrl-C and SIGTERM: somebody, or a scheduler, meant it."""
 
 
 def check(run: History) -> Iterator[Verdict]:
-    file = run.folder / RECORD
-    record = read(file)
-    if record is None:
+    found = record(run.folder)
+    if found is None:
         return
-    code = record.get("exit_code")
+    code = found.get("exit_code")
     level: State = "critical"
     if code in STOPPED:
         level = "warning"
         says = say("the process was stopped (exit code {code}) at step {step:,}", code=code, step=run.last_step)
     elif isinstance(code, int) and code != 0:
         says = say("the process ended with exit code {code} at step {step:,}", code=code, step=run.last_step)
-    elif code is None and not run.ended and isinstance(record.get("pid"), int) and not alive(record["pid"]):
+    elif code is None and not run.ended and isinstance(found.get("pid"), int) and not alive(found["pid"]):
         level = "warning"
-        says = say("process {pid} is gone and never recorded an end", pid=record["pid"])
+        says = say("process {pid} is gone and never recorded an end", pid=found["pid"])
     else:
         return
     seen = Signal(
         name="exit_code",
         value=float(code) if isinstance(code, int) else 0.0,
         step=run.last_step,
-        file=str(file),
+        file=str(run.folder / RECORD),
         line=1,
     )
     yield Verdict(rule=RULE.id, signal="heartbeat", level=level, says=says, since_step=run.last_step, seen=(seen,))
-
-
-def read(file: Path) -> dict[str, Any] | None:
-    """The record that launch keeps of a run; None where there is none that can be read."""
-    try:
-        if not file.is_file() or file.stat().st_size > 1 << 22:
-            return None
-        content = json.loads(file.read_text("utf-8", "replace"))
-    except (OSError, ValueError, RecursionError):
-        return None
-    return content if isinstance(content, dict) and "exit_code" in content else None
 
 
 def alive(pid: int) -> bool:
