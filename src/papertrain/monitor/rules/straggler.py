@@ -20,7 +20,7 @@ from papertrain.monitor.verdict import State, Verdict
 RANK = re.compile(r"(?:^|[/_.\- ])(?:global[_-]?)?rank[/_.\-= ]?(\d{1,6})(?=$|[/_.\- ])|^(\d{1,6})(?=/)", re.I)
 POINTS = 20
 RANKS = 3
-SLOW, VERY_SLOW = 1.10, 1.30
+SLOW, VERY_SLOW = 1.10, 1.40
 
 
 def check(run: History) -> Iterator[Verdict]:
@@ -72,7 +72,7 @@ def slowest(ranks: dict[int, tuple[Curve, bool]]) -> Verdict | None:
     ratio, rank, times = best
     c = ranks[rank][0]
     since = c.steps.index(shared[_onset.trailing(times, [t > 1 + (ratio - 1) / 2 for t in times])])
-    level: State = "critical" if ratio > VERY_SLOW + 0.1 else "warning"
+    level: State = "critical" if ratio > VERY_SLOW else "warning"
     says = say("rank {rank} takes {percent:.0f} % longer for a step than the {n} ranks usually do, since step {step}",
                rank=rank, percent=100 * (ratio - 1), n=len(ranks), step=c.steps[since])  # fmt: skip
     return verdict(RULE.id, "throughput", level, says, c, [since, since - 1, -1], cls="throughput-straggler-gpu")
