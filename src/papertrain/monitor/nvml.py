@@ -12,6 +12,7 @@ from math import isfinite
 from pathlib import Path
 from typing import Any
 
+from papertrain.monitor.history import TELEMETRY
 from papertrain.monitor.ranks import family
 from papertrain.monitor.readers import _smi
 from papertrain.monitor.run import Watched
@@ -73,8 +74,6 @@ class Cards:
 
 def cards_of(path: Path, w: Watched) -> Cards | None:
     """The sampler for a run, or None: no bindings, no driver, telemetry of its own, or a run that has ended."""
-    from papertrain.monitor.history import TELEMETRY
-
     if any(t.reader in TELEMETRY for t in w.tables):
         return None
     try:

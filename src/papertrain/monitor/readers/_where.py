@@ -35,7 +35,7 @@ class Place:
         self.per_epoch = 0
         self.epochs = 0.0
         self.offset = 0
-        self.counted = False
+        self.counted = self.turned = False
 
     def here(self, line: str) -> bool:
         """Whether the line says where it stands."""
@@ -73,8 +73,6 @@ class Place:
         if self.counted and epoch != self.epoch and self.epoch == self.epoch and self.inside != NO_STEP:
             self.turned = True
         self.epoch = epoch
-
-    turned = False
 
     def at_step(self, inside: int, of: int, line: str) -> None:
         """A counter that begins again with each epoch is continued; one that goes on is taken as it is."""
