@@ -184,7 +184,8 @@ def test_a_framework_template_is_counted_as_the_framework_writes_it(write, chatm
 
 
 def test_every_framework_template_renders_a_conversation():
-    from papertrain.data.slots import SlotTemplate, slot_templates
+    from papertrain.data.slots import SlotTemplate
+    from papertrain.facts.frameworks.load import slot_templates
 
     for name in slot_templates():
         template = SlotTemplate(name, {"bos_token": "<s>", "eos_token": "</s>"})

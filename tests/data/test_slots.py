@@ -17,8 +17,9 @@ from environments import folder
 
 from papertrain.data.labels import MASKED, apart, together
 from papertrain.data.render import Renderer
-from papertrain.data.slots import SlotTemplate, slot_templates
+from papertrain.data.slots import SlotTemplate
 from papertrain.data.template import ChatTemplate
+from papertrain.facts.frameworks.load import slot_templates
 
 HERE = Path(__file__).resolve().parent
 SPECIAL = {"bos_token": "<s>", "eos_token": "</s>"}

@@ -9,8 +9,9 @@ from typing import Any, NamedTuple
 from papertrain.core.models import ModelSpec
 from papertrain.data.examples import Example, example
 from papertrain.data.formats import Layout
-from papertrain.data.slots import SlotTemplate, slot_templates
+from papertrain.data.slots import SlotTemplate
 from papertrain.data.template import ChatTemplate, load_template
+from papertrain.facts.frameworks.load import slot_templates
 
 
 class Segment(NamedTuple):

@@ -8,26 +8,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cache
 from typing import Any, TypeAlias
 
 from msgspec import structs
 
 from papertrain.core.values import Value
 from papertrain.data.examples import RowError
-from papertrain.facts.config import read_json
-from papertrain.facts.load import FACTS
+from papertrain.facts.frameworks.load import slot_templates
 
 Slots: TypeAlias = list[Any]
-_FILE = FACTS / "templates" / "llamafactory-0.9.5.json"
-
-
-@cache
-def slot_templates() -> dict[str, dict[str, Any]]:
-    """name → its slots, as the framework registers them."""
-    templates = read_json(_FILE)["templates"]
-    assert isinstance(templates, dict)
-    return templates
 
 
 class Piece(Value, frozen=True):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,7 @@ from papertrain.core.findings import Rule
 from papertrain.core.texts import say
 from papertrain.core.values import Source
 from papertrain.facts.config import read_json
-from papertrain.facts.load import FACTS
+from papertrain.facts.frameworks.load import slot_templates
 
 _PAD = re.compile(r"^[^#\n]*\.(pad_token|pad_token_id)\s*=\s*[\w.]*\.(eos_token|eos_token_id)\b", re.MULTILINE)
 _COLLATOR = re.compile(r"\bDataCollatorForLanguageModeling\s*\(")
@@ -46,7 +45,7 @@ def _masked_with_the_padding(document: ConfigDocument) -> Iterator[Wrong]:
 
 def _by_slots(document: ConfigDocument, world: World) -> Iterator[Wrong]:
     used = document.settings.get("template")
-    table = _templates().get(str(used))
+    table = slot_templates().get(str(used))
     if table is None or document.settings.get("stage", "sft") not in ("sft", "dpo", "kto") or _ends(table):
         return
     model = document.get("model_name_or_path") or world.model
@@ -55,13 +54,6 @@ def _by_slots(document: ConfigDocument, world: World) -> Iterator[Wrong]:
         says=say("template `{used}` puts nothing after an answer: no end token is learned, and the model will not stop", used=used),
         at=("template",), instead=f"template: {right or 'default'}", edits=(set_to("template", value=right or "default"),), effect="experiment",
     )  # fmt: skip
-
-
-@cache
-def _templates() -> dict[str, Any]:
-    found = read_json(FACTS / "templates" / "llamafactory-0.9.5.json")["templates"]
-    assert isinstance(found, dict)
-    return found
 
 
 def _ends(table: dict[str, Any]) -> bool:

@@ -11,6 +11,7 @@ import msgspec
 
 from papertrain.core.values import Value
 from papertrain.facts.catalogue import key, spellings
+from papertrain.facts.config import read_json
 
 HERE = Path(__file__).parent
 
@@ -99,6 +100,14 @@ def history(name: str, key: str, *sections: str) -> tuple[str | None, str | None
     """(last version on record that knows the key, first one that does), or (None, None) where none does."""
     knowing = [v for v in versions(name) if key in framework(name, v).known(*sections)]
     return (knowing[-1], knowing[0]) if knowing else (None, None)
+
+
+@lru_cache
+def slot_templates() -> dict[str, dict[str, Any]]:
+    """LLaMA-Factory's templates: name → its slots, as the framework registers them."""
+    templates = read_json(HERE.parent / "templates" / "llamafactory-0.9.5.json")["templates"]
+    assert isinstance(templates, dict)
+    return templates
 
 
 def chat_template(model: str) -> str | None:
