@@ -143,7 +143,6 @@ NOUNS = [
 ]
 VERBS = {"are": "is", "have": "has", "were": "was", "do": "does", "contradict": "contradicts", "rest": "rests", "agree": "agrees", "differ": "differs",
          "leave": "leaves", "make": "makes", "need": "needs", "repeat": "repeats", "fit": "fits", "stand": "stands", "wait": "waits"}  # fmt: skip
-_SAME = ("loss", "class", "process", "pass")
 
 
 def singular(noun: str) -> str:

@@ -73,7 +73,7 @@ def report_of(
         (told if bound else unavailable).append(
             say(
                 "versions taken: {known}; --env PATH reads the ones that are installed",
-                known=_known_text(documents, world),
+                known=_known_text(documents),
             )
         )
     printed = _printed(output_format, findings)
@@ -159,7 +159,7 @@ def _known(documents: Sequence[ConfigDocument]) -> dict[str, str]:
     return found
 
 
-def _known_text(documents: Sequence[ConfigDocument], world: World) -> str:
+def _known_text(documents: Sequence[ConfigDocument]) -> str:
     names = {"llamafactory": "LLaMA-Factory", "trl": "TRL", "axolotl": "Axolotl", "deepspeed": "DeepSpeed"}
     return ", ".join(f"{names.get(k, k)} {v}" for k, v in _known(documents).items())
 

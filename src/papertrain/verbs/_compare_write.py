@@ -31,7 +31,7 @@ def write(
     sheet = sheet_of(found, asked)
     title = _title(found)
     with Writer(place, overwrite=overwrite, dry_run=dry_run) as w:
-        append_evidence(w, place, found.evidence) if inside else _own_evidence(w, place, found)
+        append_evidence(w, place, found.evidence) if inside else _own_evidence(w, found)
         if found.board.heads:
             w.text("tables/main.tex", latex.main_table(sheet, title=title, style=asked.venue, intro=_intro(found)))
             w.text("tables/main.md", markdown.table(sheet, title) + "\n" + _statement(found))
@@ -61,7 +61,7 @@ def _boxes(files: Files) -> Issue:
     return Issue(says=says, file=name, code="no-glyph")
 
 
-def _own_evidence(w: Writer, place: Path, found: Comparison) -> None:
+def _own_evidence(w: Writer, found: Comparison) -> None:
     """Beside loose files the evidence of this comparison is written whole, so that ids in the tables lead somewhere."""
     import json
 

@@ -103,7 +103,7 @@ def ready(
     if method.kind == "command":
         return _command(work, method, run, environment, launcher, more, folder)
     one = job(work, work.study, run.method, work.root)
-    chosen = _target(work, one, target, environment)
+    chosen = _target(work, one, target)
     p = without_token(program(one, chosen, _cell(work, run, folder, chosen), resume=resume, more=more), run.id)
     hours = one.plan.duration.total_seconds.value if one.plan.duration else None
     place = Place(
@@ -200,7 +200,7 @@ def _command(
                  data=tuple(map(str, data_files(work, data).values())), on_cpu=True, resume=False)  # fmt: skip
 
 
-def _target(work: Workspace, one: Job, asked: str | None, environment: Environment | None) -> str:
+def _target(work: Workspace, one: Job, asked: str | None) -> str:
     """The framework that is started: the asked one, else the script, else the first that was generated."""
     made = [t for t in STARTED if any((work.root / one.folder(t)).glob("*"))]
     if asked is not None:

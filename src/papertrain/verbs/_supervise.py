@@ -16,7 +16,7 @@ from msgspec import structs
 
 from papertrain.core.commands import quoted
 from papertrain.core.errors import PapertrainError
-from papertrain.core.files import Writer
+from papertrain.core.files import Writer, size_of
 from papertrain.core.program import Variable
 from papertrain.core.texts import say
 from papertrain.core.values import Mode, Value
@@ -107,9 +107,9 @@ def supervised(
     extra: dict[str, str] = {}
     while True:
         last = checkpoints(place)
-        start_at, kills = _size(place / "stdout.log"), kernel_kills()
+        start_at, kills = size_of(place / "stdout.log"), kernel_kills()
         resumed = last[-1].step if one.resume and last else None
-        watch = Watch(space, place)
+        watch = Watch(place)
         record = _launch.started(space, one, environment, watch.beside(advance))
         job = None
         if record.get("job") and record.get("exit_code") is None:
@@ -126,7 +126,7 @@ def supervised(
             step=max(watch.step, int(record["last"].get("step") or 0)),
         )
         now, found = _judged(space, run, now, record, watch, text, job, kills)
-        _closed(done, now, space, run)
+        _closed(done, now, space)
         if not now.failure or record["stopped_by"]:
             done.append(now)
             break
@@ -148,7 +148,7 @@ class Watch:
     """The monitor beside the run. It ends a run whose loss is not finite any more, or that hangs: nothing that comes
     after is worth its time. Killed, not asked: a checkpoint of such weights would push a good one out."""
 
-    def __init__(self, space: Workspace, place: Path) -> None:
+    def __init__(self, place: Path) -> None:
         from papertrain.monitor.live import Follower
 
         self.place = place
@@ -159,7 +159,7 @@ class Watch:
         self.follower: Follower | None = None
         self.make: Callable[[], Follower] = lambda: Follower([place], lambda path: None)
         self.next_look = time.monotonic() + LOOK_SECONDS
-        self.sizes = {p: _size(p) for p in place.glob("*.jsonl")} if place.is_dir() else {}
+        self.sizes = {p: size_of(p) for p in place.glob("*.jsonl")} if place.is_dir() else {}
 
     def beside(self, advance: Callable[[int, int], None]) -> Callable[[int, int], None]:
         def tick(step: int, total: int) -> None:
@@ -233,8 +233,7 @@ def _judged(
         late = _diagnosis(space, run, log) if record["exit_code"] == 0 and log is not None else None
         if late is None or late["branch"] != "training" or late["confidence"] < CLEAR:
             return now, None
-        because = tuple(f"{Path(e['file']).name}:{e['line']}: {e['text']}" for e in late["evidence"][:3])
-        return structs.replace(now, failure=late["class"], confidence=late["confidence"], because=because, detected_at_step=now.step), late  # fmt: skip
+        return _of_cause(now, late), late
     if record["stopped_by"]:
         return structs.replace(now, failure="interrupted-by-user", did="stopped", why=say("somebody asked it to stop")), None  # fmt: skip
     found = _diagnosis(space, run, log)
@@ -250,8 +249,12 @@ def _judged(
         return structs.replace(now, failure=outside[0], because=(outside[1],), confidence=0.9, detected_at_step=now.step), None  # fmt: skip
     if found is None:
         return structs.replace(now, failure="unknown", because=(say("no known cause fits its output"),), detected_at_step=now.step), None  # fmt: skip
+    return _of_cause(now, found), found
+
+
+def _of_cause(now: Attempt, found: dict[str, Any]) -> Attempt:
     because = tuple(f"{Path(e['file']).name}:{e['line']}: {e['text']}" for e in found["evidence"][:3])
-    return structs.replace(now, failure=found["class"], confidence=found["confidence"], because=because, detected_at_step=now.step), found  # fmt: skip
+    return structs.replace(now, failure=found["class"], confidence=found["confidence"], because=because, detected_at_step=now.step)  # fmt: skip
 
 
 def _from_outside(
@@ -360,8 +363,8 @@ def _next(
         space, one.run, environment, target=one.target if one.target != "command" else None, launcher=one.launcher,
         resume=_launch.has_checkpoint(space.run_path(one.run.id)), more=more,
     )  # fmt: skip
-    known = {v.name for v in again.start.environment} - extra.keys()
-    variables = (*(v for v in again.start.environment if v.name in known), *(Variable(k, v) for k, v in extra.items()))
+    kept = [v for v in again.start.environment if v.name not in extra]
+    variables = (*kept, *(Variable(k, v) for k, v in extra.items()))
     start = structs.replace(again.start, environment=variables, words=excluding(again.start.words, banned))
     if start.submits and extra:
         script = start.script
@@ -371,7 +374,7 @@ def _next(
     return structs.replace(again, start=start, asked_environment=one.asked_environment)
 
 
-def _closed(done: list[Attempt], now: Attempt, space: Workspace, run: str) -> None:
+def _closed(done: list[Attempt], now: Attempt, space: Workspace) -> None:
     """What came of the change before this attempt, in its record and in its note."""
     if not done:
         return
@@ -390,7 +393,7 @@ def _closed(done: list[Attempt], now: Attempt, space: Workspace, run: str) -> No
 def _attempt_log(space: Workspace, run: str, number: int, start_at: int) -> Path | None:
     """This attempt's part of the output, in a file of its own."""
     log = space.run_path(run) / "stdout.log"
-    size = _size(log)
+    size = size_of(log)
     if size == 0:
         return None
     begin = start_at if start_at <= size else 0  # a scheduler that writes the file anew
@@ -458,10 +461,3 @@ def told(space: Workspace, record: Mapping[str, Any]) -> tuple[str, str, str]:
 def _last_step(place: Path) -> int:
     found = [c for c in checkpoints(place) if not c.problem]
     return found[-1].step if found else 0
-
-
-def _size(path: Path) -> int:
-    try:
-        return path.stat().st_size
-    except OSError:
-        return 0

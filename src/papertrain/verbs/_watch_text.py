@@ -17,7 +17,7 @@ CORE = ("train_loss", "eval_loss", "learning_rate", "gpu_utilization", "grad_nor
 COMMANDS = ("nvidia-smi ", "papertrain ", "npu-smi ", "rocm-smi ")
 
 
-def headline(e: Examination, several: bool = False) -> str:
+def headline(e: Examination) -> str:
     """One line: the level, the run, its worst signal."""
     from papertrain.monitor.verdict import ORDER
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 
@@ -12,9 +12,6 @@ from papertrain.core.commands import line
 from papertrain.core.params import Arg, DryRunArg, ModeArg, OverwriteArg
 from papertrain.core.report import Report
 from papertrain.core.texts import say
-
-if TYPE_CHECKING:
-    pass
 
 
 def compare(

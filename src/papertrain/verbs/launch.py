@@ -160,7 +160,7 @@ def launch(
                       warnings=tuple(warnings), data={"runs": plain, "started": False})  # fmt: skip
     if array:
         return _array.submit(space, todo, environment, settled, warnings)
-    return _go(space, todo, environment, settled, body, warnings, policy=policy, overwrite=overwrite, more=passthrough)
+    return _go(space, todo, environment, settled, warnings, policy=policy, overwrite=overwrite, more=passthrough)
 
 
 def _prepared(
@@ -336,7 +336,7 @@ def _plain(one: Ready) -> dict[str, Any]:
 
 
 def _go(
-    space: Workspace, todo: Sequence[Ready], environment: Environment | None, mode: Mode, body: str, warnings: Sequence[str], *, policy: Policy | None, overwrite: bool,
+    space: Workspace, todo: Sequence[Ready], environment: Environment | None, mode: Mode, warnings: Sequence[str], *, policy: Policy | None, overwrite: bool,
     more: Sequence[str],
 ) -> Report:  # fmt: skip
     """Start them one after another; the first that fails stops the rest."""

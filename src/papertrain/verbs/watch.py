@@ -196,7 +196,7 @@ def _report(
         verb="watch",
         mode=decide_mode(mode, work or path),
         level=LEVELS[worst.level],
-        result=headline(worst, several),
+        result=headline(worst),
         body="\n".join(
             [
                 *(table([e for e, _ in pairs]) if several else []),
