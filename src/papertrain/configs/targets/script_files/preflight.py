@@ -32,7 +32,10 @@ def files(paths):
     for path in map(Path, paths):
         if not path.is_file():
             return f"{path} is missing"
-        digest.update(path.read_bytes())
+        # In pieces: every process of a node reads it, and it may be larger than the memory.
+        with path.open("rb") as file:
+            while piece := file.read(2**20):
+                digest.update(piece)
     return digest.hexdigest()[:12]
 
 
