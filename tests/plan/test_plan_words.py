@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from msgspec import structs
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "configs"))
@@ -36,6 +35,7 @@ CASES = [("1x RTX 4090", "full", 2048), ("1x RTX 4090", "lora", 2048), ("1x A100
 @pytest.mark.parametrize(("gpu", "method", "length"), CASES)
 def test_another_way_has_the_figures_that_its_own_plan_has(gpu: str, method: str, length: int) -> None:
     p = plan(gpu, method=method, seq_len=length)
+    compared = 0
     for a in p.alternatives:
         if "gpus" in a.changes or not any(k in a.changes for k in LEARNED):
             continue
@@ -45,6 +45,8 @@ def test_another_way_has_the_figures_that_its_own_plan_has(gpu: str, method: str
         )
         if own.fits == a.fits:
             assert own.memory is not None and a.device_bytes == own.memory.device_bytes.value, a.what
+            compared += 1
+    assert compared
 
 
 @pytest.mark.parametrize(("gpu", "method", "length"), CASES)
@@ -75,9 +77,7 @@ def test_the_rate_has_its_peak_after_the_warm_up() -> None:
 
 
 def test_one_epoch_is_one() -> None:
-    job = make_job(epochs=1.0)
-    assert " in 1 epoch," in guide([job])
-    assert structs.asdict(job)
+    assert " in 1 epoch," in guide([make_job(epochs=1.0)])
 
 
 def test_the_cap_of_the_validation_share_is_the_one_that_is_cited() -> None:
