@@ -129,7 +129,7 @@ def _long(source: Source, r: dict[str, str]) -> Reading:
         m = metrics[i]
         size = number(row.get(r["n"])) if "n" in r else None
         scores.append(Score(
-            metric=m, value=value, dataset=roles.cell(row, r.get("dataset")), system=_system(roles.cell(row, r.get("method"))), seed=roles.cell(row, r.get("seed")),
+            metric=m, value=value, dataset=datasets[i], system=_system(roles.cell(row, r.get("method"))), seed=roles.cell(row, r.get("seed")),
             fold=roles.cell(row, r.get("fold")), scale=scales[m][datasets[i]], stderr=number(row.get(r["stderr"])) if "stderr" in r else None, n=n or (int(size) if size else None),
             higher_is_better=_direction(m, source.roles), file=str(source.path), sha256=source.sha256, pointer=f"row {i + 1}",
             settings=_settings(row, r, pm), reason="" if value is not None else f"the file says {str(row.get(r['value']))[:40]!r}",
@@ -164,15 +164,17 @@ def _system(text: str) -> str:
 
 def _wide(source: Source, names: list[str], r: dict[str, str]) -> Reading:
     table = source.table
-    text = [n for n in names if n not in _numeric(table, names)]
+    figures = _numeric(table, names)
+    text = [n for n in names if n not in figures]
+    named = _taken({k: v for k, v in r.items() if k != "method"})
     method = (
         r.get("method")
-        or _naming(table, [n for n in text if n not in _taken({k: v for k, v in r.items() if k != "method"})])
+        or _naming(table, [n for n in text if n not in named])
         or ("" if "seed" in r or "fold" in r else names[0])
     )
     method = _telling_apart(table, r, method, text)
     taken = _taken(r) | set(method.split("+"))
-    numeric = [n for n in _numeric(table, names) if n not in taken and is_metric(n)]
+    numeric = [n for n in figures if n not in taken and is_metric(n)]
     statistic = {r[k] for k in ("stderr", "std", "n") if k in r} | {
         n for n in numeric if re.search(r"(^ci_|_ci$|^std_|^rating_q|^n_|_n$|standard_error|\(m\)|\(b\))", n.lower())
     }
@@ -200,7 +202,7 @@ def _wide(source: Source, names: list[str], r: dict[str, str]) -> Reading:
     if not by_metric:
         issues.append(Issue(says=f"read as one data set per column with an unnamed score ({len(columns)} columns); higher is taken as better: say otherwise with --columns lower=…",
                             file=str(source.path), code="assumed-score", level="note"))  # fmt: skip
-    measures = [n for n in _numeric(table, names) if n not in taken and not is_metric(n)]
+    measures = [n for n in figures if n not in taken and not is_metric(n)]
     if measures:
         issues.append(
             Issue(
@@ -221,13 +223,15 @@ def _wide(source: Source, names: list[str], r: dict[str, str]) -> Reading:
             se = number(row.get(r["stderr"])) if "stderr" in r and len(columns) and name == columns[0] else None
             size = number(row.get(r["n"])) if "n" in r else None
             scores.append(Score(
-                metric=metric, value=value, dataset=roles.cell(row, r.get("dataset")) or dataset, system=_system(roles.cell(row, method)) or f"row {i + 1}" if method else "",
+                metric=metric, value=value, dataset=datasets[i], system=_system(roles.cell(row, method)) or f"row {i + 1}" if method else "",
                 seed=roles.cell(row, r.get("seed")), fold=roles.cell(row, r.get("fold")), scale=scales[datasets[i]], stderr=se, n=n or (int(size) if size else None),
                 higher_is_better=_direction(metric, source.roles), file=str(source.path), sha256=source.sha256, pointer=f"row {i + 1}, {name}",
                 settings=_settings(row, r, pm), reason="" if value is not None else f"the file says {str(row.get(name))[:40]!r}",
             ))  # fmt: skip
     if by_metric and "dataset" in r:
-        scores = [s for s in scores if s.value is not None or not _elsewhere(s, scores)]
+        # a metric that does not apply to a data set is an empty column there, not a missing result
+        filled = {(s.metric, s.dataset) for s in scores if s.value is not None}
+        scores = [s for s in scores if (s.metric, s.dataset) in filled]
     return Reading(scores=scores, issues=issues, format="table, one column per metric" if by_metric else "wide table")
 
 
@@ -252,11 +256,6 @@ def _telling_apart(table: list[Row], r: dict[str, str], method: str, text: list[
         if len(set(more)) > len(set(rows)):
             parts.append(extra)
     return "+".join(parts)
-
-
-def _elsewhere(s: Score, scores: list[Score]) -> bool:
-    """A metric that does not apply to a data set is an empty column there, not a missing result."""
-    return not any(o.value is not None for o in scores if o.metric == s.metric and o.dataset == s.dataset)
 
 
 READER = Reader(id="table", title="tables of scores (csv, tsv, md, json, parquet)", sniff=sniff, read=read, order=80)
