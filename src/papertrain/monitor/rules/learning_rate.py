@@ -30,7 +30,7 @@ def check(run: History) -> Iterator[Verdict]:
             cls="nan-lr-too-high",
         )
         return
-    if len(c) >= 20 and all(v == 0 for v in c.values) and few_digits(run, c):
+    if len(c) >= 20 and not any(c.values) and not any(any(o.values) for o in run.every("learning_rate")):
         # Nothing tells a rate of 0 from one that was rounded away: both deserve a look.
         says = say(
             "learning rate is 0 at all {n} rows: nothing is trained, or it is rounded before it is logged", n=len(c)
@@ -71,11 +71,6 @@ def zeros(run: History, c: Curve) -> tuple[int, int] | None:
                 longest, begin = a - start + 1, start
             start = b
     return (begin, begin + longest) if longest >= 3 and longest >= 0.02 * len(y) else None
-
-
-def few_digits(run: History, c: Curve) -> bool:
-    """Only zeros, and no other group's rate beside them."""
-    return not any(any(o.values) for o in run.every("learning_rate"))
 
 
 def printed_coarsely(run: History, c: Curve) -> bool:

@@ -20,8 +20,9 @@ def check(run: History) -> Iterator[Verdict]:
     if c is not None and len(c) and run.loss_counts:
         y = c.values
         late = median(y[-3:])
-        if late < -ABSURD and late < -1000 * max(1.0, abs(median(y[:3]))):
-            first = next(i for i, v in enumerate(y) if v < -1000 * max(1.0, abs(median(y[:3]))))
+        floor = -1000 * max(1.0, abs(median(y[:3])))
+        if late < min(-ABSURD, floor):
+            first = next(i for i, v in enumerate(y) if v < floor)
             says = say("loss is {value}: a term of it has no lower bound and runs away", value=show(late))
             yield verdict(RULE.id, "train_loss", "critical", says, c, [first, -1], cls="divergence-lr-too-high")
         elif late > ABSURD and late > 3 * y[0]:
