@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from faults import HERE, Fault, Folder
-from papertrain.run.checkpoints import keep_good
+from papertrain.run.checkpoints import checkpoints, keep_good
 
 KEPT: list[socket.socket] = []
 
@@ -97,15 +97,8 @@ def rename_key(old: str, new: str) -> Any:
     return make
 
 
-def first_run(f: Folder, **more: Any) -> None:
-    """A run that leaves checkpoints behind, before the one that is judged."""
-
-    def before(f: Folder) -> None:
-        end = f.run("first.log")
-        assert end["exit_code"] == 0, (f.path / "first.log").read_text()[-2000:]
-
-    f.job["before"] = before
-    f.config |= more
+def newest(f: Folder) -> Path:
+    return checkpoints(f.path / "out")[-1].path
 
 
 def resumed(damage: Any, first: int = 2, **config: Any) -> Any:
@@ -117,7 +110,7 @@ def resumed(damage: Any, first: int = 2, **config: Any) -> Any:
         def before(f: Folder) -> None:
             end = f.run("first.log")
             assert end["exit_code"] == 0, (f.path / "first.log").read_text()[-2000:]
-            last = max((f.path / "out").glob("checkpoint-*"), key=lambda p: int(p.name.rpartition("-")[2]))
+            last = newest(f)
             f.config |= {"num_train_epochs": 4, "resume_from_checkpoint": "auto"}
             damage(f, last)
             f.write()
@@ -138,12 +131,8 @@ def cut(name: str, keep: float = 0.6) -> Any:
 def use_the_one_before(f: Folder) -> None:
     _, told = keep_good(f.path / "out")
     if not told:
-        last = max((f.path / "out").glob("checkpoint-*"), key=lambda p: int(p.name.rpartition("-")[2]))
+        last = newest(f)
         shutil.rmtree(last)
-
-
-def other_rank(f: Folder, last: Path) -> None:
-    f.config["lora_r"] = 8
 
 
 def freeze_more(f: Folder, last: Path) -> None:
@@ -164,7 +153,7 @@ def scheduler_lost(f: Folder) -> None:
     def before(f: Folder) -> None:
         f.run("train.log")
         (f.path / "stop").unlink()
-        last = max((f.path / "out").glob("checkpoint-*"), key=lambda p: int(p.name.rpartition("-")[2]))
+        last = newest(f)
         (last / "scheduler.pt").unlink()
         f.config |= {"resume_from_checkpoint": "auto"}
         f.write()
@@ -305,10 +294,6 @@ def overfit(f: Folder) -> None:
     for row in f.train:
         row["label"] = f.r.randrange(3)
     f.config |= {"num_train_epochs": 25, "learning_rate": 0.01, "save_strategy": "no"}
-
-
-def right_labels(f: Folder) -> None:
-    pass
 
 
 def yaml_text_rate(f: Folder) -> None:

@@ -15,6 +15,7 @@ from typing import Any
 
 from faults import TRAIN, Outcome
 from papertrain.core.workspace import Workspace
+from papertrain.run.checkpoints import checkpoints
 from papertrain.verbs.fix import fix
 from papertrain.verbs.generate import generate
 from papertrain.verbs.launch import launch
@@ -96,7 +97,7 @@ def cut_and_killed(root: Path, models: Path, seed: int) -> Outcome:
     def act(pid: int) -> None:
         os.killpg(pid, signal.SIGKILL)
         time.sleep(0.1)
-        newest = max(place.glob("checkpoint-*[0-9]"), key=lambda p: int(p.name.rpartition("-")[2]))
+        newest = checkpoints(place)[-1].path
         content = (newest / "optimizer.pt").read_bytes()
         (newest / "optimizer.pt").write_bytes(content[: len(content) // 2])
 

@@ -55,8 +55,8 @@ def examples(path, own, tokenizer):
 
 
 class Collator:
-    def __init__(self, pad, ragged=False):
-        self.pad, self.ragged = pad, ragged
+    def __init__(self, pad):
+        self.pad = pad
 
     def __call__(self, batch):
         width = max(len(b["input_ids"]) for b in batch)
@@ -98,8 +98,7 @@ def main(path):
     own |= {k: c.pop(k) for k in OWN if k in c}
     args = TrainingArguments(**c)
     print(
-        dict(own.items())
-        | {"per_device_train_batch_size": args.per_device_train_batch_size, "learning_rate": args.learning_rate},
+        own | {"per_device_train_batch_size": args.per_device_train_batch_size, "learning_rate": args.learning_rate},
         flush=True,
     )
     tokenizer = AutoTokenizer.from_pretrained(own["model_name_or_path"])

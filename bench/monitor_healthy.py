@@ -185,9 +185,7 @@ def memorising(run: Run) -> list[Row]:
     run.loss = lambda x: 0.004 + run.start * math.exp(-x / 0.06)  # type: ignore[method-assign]
     rows = run.rows()
     for row in rows:
-        row["loss"] = abs(row["loss"] - 0.004) * 0 + max(
-            0.0, run.loss(row["epoch"] / run.epochs) * math.exp(run.r.gauss(0, 0.5))
-        )
+        row["loss"] = run.loss(row["epoch"] / run.epochs) * math.exp(run.r.gauss(0, 0.5))
         row.pop("eval_loss", None)
     return rows
 
