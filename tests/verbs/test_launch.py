@@ -224,6 +224,9 @@ def test_slurm_is_refused_where_sbatch_is_missing_and_shows_its_script_where_it_
     if not any(Path(p, "sbatch").exists() for p in ("/usr/bin", "/bin")):
         with pytest.raises(Refused, match="sbatch is not installed"):
             launch(work, run="base.toy.1", launcher="slurm")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    shown = launch(work, run="base.toy.1", launcher="slurm", dry_run=True)
+    assert "nothing was started" in shown.explanation and any("sbatch is not installed" in w for w in shown.warnings)
     tools = tmp_path / "tools"
     tools.mkdir()
     fake = tools / "sbatch"

@@ -6,6 +6,7 @@ import re
 import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 
 from papertrain.core.values import Value
 
@@ -110,6 +111,15 @@ def _expanded(nodes: str) -> list[str]:
                     f"{name}{i:0{len(low)}d}" for i in range(int(low), min(int(high or low), int(low) + 9999) + 1)
                 ]
     return found
+
+
+def says(words: Sequence[str], script: str, folder: Path, environment: Mapping[str, str]) -> str:
+    """What a command of Slurm prints about a script; empty where there is none, or no answer."""
+    try:
+        done = subprocess.run(list(words), input=script, capture_output=True, text=True, cwd=folder, timeout=60, env=dict(environment), errors="replace")  # fmt: skip
+    except (OSError, subprocess.SubprocessError):
+        return ""
+    return done.stderr or done.stdout
 
 
 def excluding(words: Sequence[str], nodes: Sequence[str]) -> tuple[str, ...]:

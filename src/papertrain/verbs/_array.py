@@ -44,15 +44,6 @@ def script(work: Workspace, todo: Sequence[Ready]) -> str:
     )  # fmt: skip
 
 
-def tested(work: Workspace, todo: Sequence[Ready], environment: Environment | None) -> str:
-    """What Slurm says of the array without starting it."""
-    done = subprocess.run(
-        ["sbatch", "--test-only"], input=script(work, todo), capture_output=True, text=True, cwd=work.root,
-        env=_launch.variables(todo[0], environment), timeout=60,
-    )  # fmt: skip
-    return say("sbatch --test-only says: {text}", text=" ".join((done.stderr or done.stdout).split())[:300])
-
-
 def submit(
     work: Workspace, todo: Sequence[Ready], environment: Environment | None, mode: Mode, warnings: Sequence[str]
 ) -> Report:

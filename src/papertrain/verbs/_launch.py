@@ -24,6 +24,7 @@ from papertrain.core.files import Writer, contained
 from papertrain.core.program import Program, Variable, shell_line
 from papertrain.core.redact import holds_secret
 from papertrain.core.site import Site, read_site
+from papertrain.core.texts import say
 from papertrain.core.values import Value
 from papertrain.core.workspace import JOB_END, Method, Run, Workspace, split_run_id
 from papertrain.evidence.test_set import FILES, named_files
@@ -34,6 +35,7 @@ from papertrain.run.launcher import Launcher, Place, Start
 from papertrain.run.process import Ended
 from papertrain.run.process import run as run_process
 from papertrain.run.progress import Follower
+from papertrain.run.slurm_jobs import says as slurm_says
 from papertrain.verbs._jobs import data_files, job
 
 SUBMITTED = "submit.log"
@@ -316,6 +318,16 @@ def shown(one: Ready, environment: Environment | None, *, script: bool = True) -
     if one.start.script and script:
         lines += ["", *(f"    {line}" for line in one.start.script.splitlines())]
     return lines
+
+
+def tested(work: Workspace, todo: Sequence[Ready], array: str | None, environment: Environment | None) -> str:
+    """What Slurm says of the first script, or of the array's, without starting it; empty where there is no Slurm."""
+    first = next((one for one in todo if one.start.checked_by), None)
+    if first is None:
+        return ""
+    script = first.start.script if array is None else array
+    said = slurm_says(first.start.checked_by[:-1], script, work.root, variables(first, environment))
+    return say("sbatch --test-only says: {text}", text=" ".join(said.split())[:300]) if said else ""
 
 
 def _folder(one: Ready) -> str:

@@ -156,7 +156,7 @@ def launch(
             warnings.append("; ".join((stopped.says.partition(";")[0], *stopped.ask)))
             again = stopped.command or again
         return Report(verb="launch", mode=settled, result=say("{n} to start: {first}", n=len(todo), first=", ".join(one.run.id for one in todo[:3])),
-                      body=body, explanation=(_array.tested(space, todo, environment) if array and not unready else _checked(space, todo, environment)) or why, action=again,
+                      body=body, explanation=_launch.tested(space, todo, _array.script(space, todo) if array else None, environment) or why, action=again,
                       warnings=tuple(warnings), data={"runs": plain, "started": False})  # fmt: skip
     if array:
         return _array.submit(space, todo, environment, settled, warnings)
@@ -285,28 +285,6 @@ def _preflight(space: Workspace, todo: Sequence[Ready], mode: Mode) -> list[str]
             command=line("papertrain", "check", files[0]),
         )
     return told
-
-
-def _checked(space: Workspace, todo: Sequence[Ready], environment: Environment | None) -> str:
-    """What Slurm says of the script without starting it."""
-    import subprocess
-
-    from papertrain.verbs import _launch
-
-    first = next((one for one in todo if one.start.checked_by), None)
-    if first is None:
-        return ""
-    words = list(first.start.checked_by)
-    done = subprocess.run(
-        [*words[:-1]],
-        input=first.start.script,
-        capture_output=True,
-        text=True,
-        cwd=space.root,
-        env=_launch.variables(first, environment),
-        timeout=60,
-    )
-    return say("sbatch --test-only says: {text}", text=" ".join((done.stderr or done.stdout).split())[:300])
 
 
 def _asked(body: str) -> bool:
