@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import math
 from collections.abc import Iterator
@@ -11,6 +9,7 @@ from typing import Any
 
 from papertrain.core.values import Value
 from papertrain.diagnose.case import Case
+from papertrain.diagnose.rows import is_table, listed, table, without
 
 WORDS = frozenset({"nan", "inf", "-inf", "+inf", "infinity", "-infinity"})
 MOST = 50 * 2**20
@@ -26,10 +25,7 @@ class BadValues(Value, frozen=True, kw_only=True):
     after: str
 
     def says(self) -> str:
-        shown = ", ".join(map(str, self.lines[:5])) + (
-            f" and {len(self.lines) - 5} more" if len(self.lines) > 5 else ""
-        )
-        return f"{len(self.lines)} of {self.rows} rows hold a value that is not finite in {', '.join(self.columns[:3])}: lines {shown}"
+        return f"{len(self.lines)} of {self.rows} rows hold a value that is not finite in {', '.join(self.columns[:3])}: lines {listed(self.lines)}"
 
 
 def find(case: Case) -> BadValues | None:
@@ -53,14 +49,13 @@ def bad_rows(name: str, text: str) -> BadValues | None:
             columns |= dict.fromkeys(bad)
     if not drop or len(drop) == rows:
         return None
-    gone = {i for a, b in drop for i in range(a, b + 1)}
-    after = "".join(line for i, line in enumerate(text.splitlines(keepends=True), 1) if i not in gone)
-    return BadValues(file=name, lines=tuple(a for a, _ in drop), columns=tuple(columns), rows=rows, after=after)
+    lines = tuple(a for a, _ in drop)
+    return BadValues(file=name, lines=lines, columns=tuple(columns), rows=rows, after=without(text, drop))
 
 
 def rows_of(name: str, text: str) -> Iterator[tuple[int, int, list[str]]]:
     """(first line, last line, columns that are not finite) of each row of a JSONL, CSV or TSV text."""
-    if name.endswith((".csv", ".tsv")):
+    if is_table(name):
         yield from _table(name, text)
         return
     for i, line in enumerate(text.splitlines(), 1):
@@ -78,18 +73,10 @@ def rows_of(name: str, text: str) -> Iterator[tuple[int, int, list[str]]]:
 
 def _table(name: str, text: str) -> Iterator[tuple[int, int, list[str]]]:
     """A cell `nan` counts only in a column whose other cells are numbers: elsewhere it is a word."""
-    reader = csv.reader(io.StringIO(text), delimiter="\t" if name.endswith(".tsv") else ",")
-    table: list[tuple[int, int, list[str]]] = []
-    before = 0
-    try:
-        for cells in reader:
-            table.append((before + 1, reader.line_num, cells))
-            before = reader.line_num
-    except csv.Error:
-        return
-    head = table[0][2] if table else []
-    numeric = [i for i in range(len(head)) if _numbers(row[i] for _, _, row in table[1:200] if i < len(row))]
-    for first, last, cells in table[1:]:
+    rows = list(table(name, text))
+    head = rows[0][2] if rows else []
+    numeric = [i for i in range(len(head)) if _numbers(row[i] for _, _, row in rows[1:200] if i < len(row))]
+    for first, last, cells in rows[1:]:
         yield first, last, [head[i] for i in numeric if i < len(cells) and cells[i].strip().lower() in WORDS]
 
 

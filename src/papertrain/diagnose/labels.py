@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import re
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any
 
 from papertrain.core.values import Value
 from papertrain.diagnose.case import Case
+from papertrain.diagnose.rows import is_table, listed, table, without
 
 COLUMNS = ("label", "labels", "target", "class", "y")
 
@@ -26,11 +26,8 @@ class BadLabels(Value, frozen=True, kw_only=True):
     after: str
 
     def says(self) -> str:
-        shown = ", ".join(map(str, self.lines[:5])) + (
-            f" and {len(self.lines) - 5} more" if len(self.lines) > 5 else ""
-        )
         allowed = f"0 to {self.classes - 1}" if self.classes else "the model's classes"
-        return f"{len(self.lines)} of {self.rows} rows have a label outside {allowed} ({', '.join(map(str, self.values[:4]))}): lines {shown}"
+        return f"{len(self.lines)} of {self.rows} rows have a label outside {allowed} ({', '.join(map(str, self.values[:4]))}): lines {listed(self.lines)}"
 
 
 def find(case: Case) -> BadLabels | None:
@@ -49,7 +46,6 @@ def find(case: Case) -> BadLabels | None:
 
 def bad_rows(name: str, text: str, classes: int | None, least: int | None = None) -> BadLabels | None:
     """Rows whose label is negative (-100 aside), beyond the classes, or from the value on that the error names."""
-    lines = text.splitlines(keepends=True)
     drop: list[tuple[int, int]] = []
     values: list[int] = []
     rows = 0
@@ -67,36 +63,24 @@ def bad_rows(name: str, text: str, classes: int | None, least: int | None = None
             values.append(number)
     if not drop or len(drop) == rows:
         return None
-    gone = {i for a, b in drop for i in range(a, b + 1)}
-    after = "".join(line for i, line in enumerate(lines, 1) if i not in gone)
     return BadLabels(
         file=name,
         lines=tuple(a for a, _ in drop),
         values=tuple(sorted(set(values))),
         rows=rows,
         classes=classes,
-        after=after,
+        after=without(text, drop),
     )
 
 
 def labels_of(name: str, text: str) -> Iterator[tuple[int, int, Any]]:
     """(first line, last line, label) of each row of a CSV, TSV or JSONL text."""
-    if name.endswith((".csv", ".tsv")):
-        reader = csv.reader(io.StringIO(text), delimiter="\t" if name.endswith(".tsv") else ",")
-        before = 0
-        column: int | None = None
-        try:
-            for row in reader:
-                first, before = before + 1, reader.line_num
-                if column is None:
-                    names = [c.strip().lower() for c in row]
-                    column = next((names.index(c) for c in COLUMNS if c in names), None)
-                    if column is None:
-                        return
-                elif len(row) > column:
-                    yield first, before, row[column]
-        except csv.Error:
-            return
+    if is_table(name):
+        rows = table(name, text)
+        names = [c.strip().lower() for _, _, head in islice(rows, 1) for c in head]
+        column = next((names.index(c) for c in COLUMNS if c in names), None)
+        if column is not None:
+            yield from ((first, last, row[column]) for first, last, row in rows if len(row) > column)
         return
     for i, line in enumerate(text.splitlines(), 1):
         if not re.match(r"\s*\{", line):
