@@ -63,7 +63,7 @@ _TRAINING = re.compile(
 
 def unjudged(case: Case) -> str:
     """Why a text says nothing about a run: no numbers of training, no progress, no error."""
-    if bars(case) or any(_TRAINING.search(k) for r in case.rows[:500] for k in r.values):
+    if any(_TRAINING.search(k) for r in case.rows[:500] for k in r.values) or bars(case):
         return ""
     if any(log.lines for log in case.logs):
         return "no training step, no progress and no error in it"

@@ -37,7 +37,7 @@ def judge(case: Case) -> Match | None:
     if not near:
         return found
     keys = [k for c in case.configs if isinstance(c.value, dict) for k, v in flat(c.value) if v == given]
-    sets = dict.fromkeys(dict.fromkeys(keys), near[0])
+    sets = dict.fromkeys(keys, near[0])
     remedy = fix(
         f"write {near[0]} instead of {given}",
         *(() if sets else (f"{near[0]}   # one of: {', '.join(valid[:12])}",)),
