@@ -213,7 +213,7 @@ def collect(
     for name, root, files in groups:
         relative = {f: str(f.relative_to(root)) if root else _short(f, files) for f in files}
         guesses = guess(list(relative.values()), patterns)
-        before, twice = len(placed), vlmeval.superseded(files)
+        before, twice, nearest = len(placed), vlmeval.superseded(files), _nearest(files)
         for f in files:
             try:
                 reading = read_file(f, given)
@@ -235,7 +235,7 @@ def collect(
                 *(_place(s, g, name, several=len(files) > 1) for s in reading.scores),
                 *(_place(i, g, name, several=len(files) > 1) for i in reading.items),
             ]
-            if f.name not in SUMMARIES or not _detailed(f, files):
+            if f.name not in SUMMARIES or SUMMARIES[f.name] == nearest[f.parent]:
                 scores += [x for x in here if isinstance(x, Score)]
             items += [x for x in here if isinstance(x, Items)]
             issues += reading.issues
@@ -271,9 +271,13 @@ SUMMARIES = {
 trainer_state.json only the log of what was measured on the way."""
 
 
-def _detailed(path: Path, files: Sequence[Path]) -> bool:
-    """Whether a file nearer to the measurement lies beside this one."""
-    return any(f.parent == path.parent and SUMMARIES.get(f.name, 9) < SUMMARIES[path.name] for f in files)
+def _nearest(files: Iterable[Path]) -> dict[Path, int]:
+    """How near to the measurement the nearest of these files lies, by folder."""
+    out: dict[Path, int] = {}
+    for f in files:
+        if f.name in SUMMARIES:
+            out[f.parent] = min(SUMMARIES[f.name], out.get(f.parent, SUMMARIES[f.name]))
+    return out
 
 
 def _few(names: list[str]) -> str:

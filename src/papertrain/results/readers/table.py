@@ -111,7 +111,8 @@ def _unit_issues(metric: str, scales: dict[str, Scale], path: str) -> list[Issue
 def _long(source: Source, r: dict[str, str]) -> Reading:
     rows = source.table
     names = list(rows[0])
-    text = [n for n in names if n not in _numeric(rows, names) and n not in r.values()]
+    figures = _numeric(rows, names)
+    text = [n for n in names if n not in figures and n not in r.values()]
     if "method" in r:
         r = {**r, "method": _telling_apart(rows, r, r["method"], text)}
     parsed = [cell(row.get(r["value"])) for row in rows]
