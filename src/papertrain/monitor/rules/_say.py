@@ -12,6 +12,8 @@ from papertrain.monitor.verdict import State, Verdict
 
 PROPOSAL = Source(kind="rule", ref="docs/design/0005-monitoring-rules.md")
 """Thresholds chosen on real logs and on `bench/monitor.py`; the page says what failed."""
+LOSS_COUNTS = "Every task but GRPO, PPO and other reinforcement learning, and adversarial training: there a rising or zero loss says nothing."
+"""Where `History.loss_counts` holds."""
 
 
 def show(x: float) -> str:

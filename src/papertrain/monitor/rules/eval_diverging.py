@@ -10,7 +10,7 @@ from papertrain.monitor.curve import Curve
 from papertrain.monitor.history import History
 from papertrain.monitor.names import direction
 from papertrain.monitor.rules import _onset
-from papertrain.monitor.rules._say import PROPOSAL, show, verdict
+from papertrain.monitor.rules._say import LOSS_COUNTS, PROPOSAL, show, verdict
 from papertrain.monitor.stats import median, sigma
 from papertrain.monitor.verdict import Verdict
 
@@ -106,7 +106,7 @@ RULE = Rule(
     name="eval-loss-diverging",
     level="warning",
     check=check,
-    applies="Every task but GRPO, PPO and other reinforcement learning, and adversarial training: there a rising or zero loss says nothing.",
+    applies=LOSS_COUNTS,
     what="At least two later evaluations, 80 % of them above the best one, and the median of the last three 5 % (and 0.01) above it and "
     "beyond 1.5 times the noise between evaluations, while the training loss does not rise. Below 15 % a metric that still improves excuses it. Critical: twice the best, or 1.5 times with no "
     "metric (accuracy, F1, …; error rates the other way) better by 0.5 % since.",

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from papertrain.core.findings import Rule
 from papertrain.core.texts import say
 from papertrain.monitor.history import History
-from papertrain.monitor.rules._say import PROPOSAL, show, verdict
+from papertrain.monitor.rules._say import LOSS_COUNTS, PROPOSAL, show, verdict
 from papertrain.monitor.stats import median
 from papertrain.monitor.verdict import Verdict
 
@@ -38,7 +38,7 @@ RULE = Rule(
     name="eval-loss-erratic",
     level="warning",
     check=check,
-    applies="Every task but GRPO, PPO and other reinforcement learning, and adversarial training: there a rising or zero loss says nothing.",
+    applies=LOSS_COUNTS,
     what="At three or more evaluations the loss is above three times the median of the six around it.",
     why="The model is not evaluated as it is trained: statistics of normalisation layers, a mode switch, or an evaluation set of a few odd examples.",
     known_problems="Evaluations on a handful of examples are noisy by nature; then only the median over several says anything.",

@@ -10,7 +10,7 @@ from papertrain.core.texts import say
 from papertrain.monitor.curve import Curve
 from papertrain.monitor.history import History
 from papertrain.monitor.rules import _onset
-from papertrain.monitor.rules._say import PROPOSAL, show, verdict
+from papertrain.monitor.rules._say import LOSS_COUNTS, PROPOSAL, show, verdict
 from papertrain.monitor.rules.eval_diverging import metric_better
 from papertrain.monitor.stats import deviation, mean, median
 from papertrain.monitor.verdict import Verdict
@@ -59,7 +59,7 @@ RULE = Rule(
     name="eval-loss-plateau",
     level="warning",
     check=check,
-    applies="Every task but GRPO, PPO and other reinforcement learning, and adversarial training: there a rising or zero loss says nothing. Not DPO.",
+    applies=LOSS_COUNTS + " Not DPO.",
     what="Over the last half of the evaluations, at least ten and two epochs, the evaluation loss gained less than 0.2 % and a gain of 0.5 % is "
     "excluded (two standard errors), while the learning rate is above a fifth of its peak, warm-up is over, a quarter of the plan is done and no metric improves.",
     why="What is still learned no longer carries over: the run may stop here, or the rate should fall.",

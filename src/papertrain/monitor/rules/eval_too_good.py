@@ -8,7 +8,7 @@ from papertrain.core.findings import Rule
 from papertrain.core.texts import say
 from papertrain.monitor.history import History
 from papertrain.monitor.names import direction
-from papertrain.monitor.rules._say import PROPOSAL, show, verdict
+from papertrain.monitor.rules._say import LOSS_COUNTS, PROPOSAL, show, verdict
 from papertrain.monitor.verdict import Verdict
 
 
@@ -39,7 +39,7 @@ RULE = Rule(
     name="eval-too-good",
     level="warning",
     check=check,
-    applies="Every task but GRPO, PPO and other reinforcement learning, and adversarial training: there a rising or zero loss says nothing.",
+    applies=LOSS_COUNTS,
     what="Within the first tenth of the plan the evaluation loss is below 1e-3, or an accuracy above 0.999.",
     why="Most often the answer leaks into the input, or evaluation and training share their examples.",
     known_problems="Toy tasks are that easy: it is a question, not a fault.",

@@ -9,7 +9,7 @@ from papertrain.core.findings import Rule
 from papertrain.core.texts import say
 from papertrain.monitor.curve import Curve
 from papertrain.monitor.history import History
-from papertrain.monitor.rules._say import PROPOSAL, show, verdict
+from papertrain.monitor.rules._say import LOSS_COUNTS, PROPOSAL, show, verdict
 from papertrain.monitor.stats import median, quantile
 from papertrain.monitor.verdict import Verdict
 
@@ -110,7 +110,7 @@ RULE = Rule(
     name="grad-norm-spike",
     level="warning",
     check=check,
-    applies="Every task but GRPO, PPO and other reinforcement learning, and adversarial training: there a rising or zero loss says nothing.",
+    applies=LOSS_COUNTS,
     what="At least three rows in a row above ten times the median of the last hundred rows and twice their 98th percentile; or four "
     "doublings in a row. Critical: five rows, a hundred times the usual, and the loss higher afterwards.",
     why="The norm leaves its band before the loss does (BLOOM-176B: four iterations earlier).",

@@ -8,7 +8,7 @@ from papertrain.core.findings import Rule
 from papertrain.core.texts import say
 from papertrain.monitor.curve import Curve
 from papertrain.monitor.history import History
-from papertrain.monitor.rules._say import PROPOSAL, verdict
+from papertrain.monitor.rules._say import LOSS_COUNTS, PROPOSAL, verdict
 from papertrain.monitor.stats import mean, median
 from papertrain.monitor.verdict import Verdict
 
@@ -61,7 +61,7 @@ RULE = Rule(
     name="grad-norm-zero",
     level="critical",
     check=check,
-    applies="Every task but GRPO, PPO and other reinforcement learning, and adversarial training: there a rising or zero loss says nothing. In GRPO a group without a difference in reward has no gradient.",
+    applies=LOSS_COUNTS + " In GRPO a group without a difference in reward has no gradient.",
     what="The gradient norm is exactly 0. Critical: at every row while the loss does not fall, or at the last five rows. Warning: at three rows "
     "and more than 2 % of them.",
     why="A step without gradient changes nothing.",

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from papertrain.core.findings import Rule, Signal
 from papertrain.core.texts import say
 from papertrain.monitor.history import History
-from papertrain.monitor.rules._say import PROPOSAL, show, verdict
+from papertrain.monitor.rules._say import LOSS_COUNTS, PROPOSAL, show, verdict
 from papertrain.monitor.stats import median
 from papertrain.monitor.verdict import Verdict
 
@@ -75,7 +75,7 @@ RULE = Rule(
     name="loss-absurd",
     level="critical",
     check=check,
-    applies="Every task but GRPO, PPO and other reinforcement learning, and adversarial training: there a rising or zero loss says nothing.",
+    applies=LOSS_COUNTS,
     what="The loss is above 1e6 and has grown, or below -1e6 and a thousand times its start, or the only number that is left, the mean over the run, is NaN or above 1e6.",
     why="A mean cross-entropy starts near the logarithm of the vocabulary, about 12; values of millions are an explosion.",
     known_problems="Losses that are summed over tokens and not averaged are large in good health: growth is required.",

@@ -11,7 +11,7 @@ from papertrain.core.texts import say
 from papertrain.monitor.curve import Curve
 from papertrain.monitor.history import History
 from papertrain.monitor.rules import _onset
-from papertrain.monitor.rules._say import PROPOSAL, show, verdict
+from papertrain.monitor.rules._say import LOSS_COUNTS, PROPOSAL, show, verdict
 from papertrain.monitor.stats import median, quantile, sigma, slope, trailing_median, window
 from papertrain.monitor.verdict import Verdict
 
@@ -150,7 +150,7 @@ RULE = Rule(
     name="loss-diverging",
     level="critical",
     check=check,
-    applies="Every task but GRPO, PPO and other reinforcement learning, and adversarial training: there a rising or zero loss says nothing.",
+    applies=LOSS_COUNTS,
     what="The median loss of the last W points (5 % of the points, 8 to 200) stands above the best such median so far. Critical: by "
     "half of the gain made since the start and by 25 %, or above 1.5 times the start by half a unit. Warning (slow divergence): by more "
     "than six standard errors, 2 % and 15 % of the gain, for longer than a window, not falling, and not inside one epoch. "

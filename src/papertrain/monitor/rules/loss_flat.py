@@ -9,7 +9,7 @@ from papertrain.core.findings import Rule
 from papertrain.core.texts import say
 from papertrain.monitor.curve import Curve
 from papertrain.monitor.history import History
-from papertrain.monitor.rules._say import PROPOSAL, show, verdict
+from papertrain.monitor.rules._say import LOSS_COUNTS, PROPOSAL, show, verdict
 from papertrain.monitor.stats import deviation, mean, median
 from papertrain.monitor.verdict import Verdict
 
@@ -70,7 +70,7 @@ RULE = Rule(
     name="loss-flat",
     level="critical",
     check=check,
-    applies="Every task but GRPO, PPO and other reinforcement learning, and adversarial training: there a rising or zero loss says nothing.",
+    applies=LOSS_COUNTS,
     what="From its first points to its last third the loss fell by less than 1 %, and a fall of 2 % is excluded (two standard errors), in a "
     "curve that begins where training began, after warm-up and a quarter of the plan.",
     why="Nothing is learned: no gradient reaches the weights, the rate is far too low, or inputs and labels do not belong together.",

@@ -11,7 +11,7 @@ from papertrain.core.texts import say
 from papertrain.monitor.curve import Curve
 from papertrain.monitor.history import History
 from papertrain.monitor.rules import _onset
-from papertrain.monitor.rules._say import PROPOSAL, show, verdict
+from papertrain.monitor.rules._say import LOSS_COUNTS, PROPOSAL, show, verdict
 from papertrain.monitor.stats import deviation, mean, median
 from papertrain.monitor.verdict import Verdict
 
@@ -100,7 +100,7 @@ RULE = Rule(
     name="loss-plateau",
     level="warning",
     check=check,
-    applies="Every task but GRPO, PPO and other reinforcement learning, and adversarial training: there a rising or zero loss says nothing. Not DPO either: its loss is flat in good health.",
+    applies=LOSS_COUNTS + " Not DPO either: its loss is flat in good health.",
     what="Over the last third of the run (or the last half, or two thirds) and at least two epochs (the last half where only the rate is known), the loss improved by less than 0.2 % and an "
     "improvement of 0.5 % or more is excluded (two standard errors), while the learning rate is above a fifth of its peak, a quarter of the "
     "plan is done and the loss is not at its floor (2 % of the start).",

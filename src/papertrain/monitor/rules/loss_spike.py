@@ -9,7 +9,7 @@ from papertrain.core.findings import Rule
 from papertrain.core.texts import say
 from papertrain.monitor.curve import Curve
 from papertrain.monitor.history import History
-from papertrain.monitor.rules._say import PROPOSAL, show, verdict
+from papertrain.monitor.rules._say import LOSS_COUNTS, PROPOSAL, show, verdict
 from papertrain.monitor.stats import median, quantile, sigma, trailing_median, window
 from papertrain.monitor.verdict import Verdict
 
@@ -126,7 +126,7 @@ RULE = Rule(
     name="loss-spike",
     level="critical",
     check=check,
-    applies="Every task but GRPO, PPO and other reinforcement learning, and adversarial training: there a rising or zero loss says nothing.",
+    applies=LOSS_COUNTS,
     what="The loss stands above m + max(6 sigma, 2 T) (m: median of the last W points, sigma: from successive differences, T: how far "
     "98 % of them stay) and does not come back at once. Critical: at least three points, with a peak of twice m and half a unit above it. "
     "Warning: at least three points above 1.3 m. One single high point that recovers is normal.",

@@ -9,7 +9,7 @@ from papertrain.core.texts import say
 from papertrain.monitor.curve import Curve
 from papertrain.monitor.history import History
 from papertrain.monitor.names import direction
-from papertrain.monitor.rules._say import PROPOSAL, show, verdict
+from papertrain.monitor.rules._say import LOSS_COUNTS, PROPOSAL, show, verdict
 from papertrain.monitor.stats import mean
 from papertrain.monitor.verdict import Verdict
 
@@ -54,7 +54,7 @@ RULE = Rule(
     name="metric-stuck",
     level="critical",
     check=check,
-    applies="Every task but GRPO, PPO and other reinforcement learning, and adversarial training: there a rising or zero loss says nothing. Not DPO.",
+    applies=LOSS_COUNTS + " Not DPO.",
     what="A metric that should rise (accuracy, F1, mAP …) has the same value, to the last digit and below 0.95, at every evaluation, "
     "and it is 0 or no loss has fallen. Critical from four evaluations and a quarter of the plan on, else a warning from three on.",
     why="The model always answers the same, or the metric compares the wrong things.",

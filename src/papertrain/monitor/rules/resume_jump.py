@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from papertrain.core.findings import Rule
 from papertrain.core.texts import say
 from papertrain.monitor.history import History
-from papertrain.monitor.rules._say import PROPOSAL, show, verdict
+from papertrain.monitor.rules._say import LOSS_COUNTS, PROPOSAL, show, verdict
 from papertrain.monitor.stats import median, sigma
 from papertrain.monitor.verdict import Verdict
 
@@ -37,7 +37,7 @@ RULE = Rule(
     name="resume-loss-jump",
     level="warning",
     check=check,
-    applies="Every task but GRPO, PPO and other reinforcement learning, and adversarial training: there a rising or zero loss says nothing.",
+    applies=LOSS_COUNTS,
     what="The median of the eight rows after a resume is above 1.3 times that of the eight before, beyond four sigma, and none of the eight is as low.",
     why="Optimizer state, schedule or order of the data were not restored.",
     known_problems="Only resumes that write into the same log, with steps that go back, are seen.",
