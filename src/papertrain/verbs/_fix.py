@@ -117,17 +117,17 @@ def write(files: dict[str, tuple[str, str]], debug: str, note: str, root: Path |
     return str(place / f"{debug}.patch")
 
 
-def proved(reverse: str, proof: str) -> None:
-    """What was found after the change, under its note."""
+def noted(note: Path, root: Path, head: str, text: str) -> None:
+    """What was found after the change, under its note. root: where the note was written from."""
     from papertrain.core.files import Writer
 
-    note = Path(reverse).with_suffix(".md")
     try:
-        text = note.read_text("utf-8")
-    except OSError:
+        old = note.read_text("utf-8")
+        name = note.absolute().relative_to(root.absolute()).as_posix()
+    except (OSError, ValueError):
         return
-    with Writer(note.parent, overwrite=True) as w:
-        w.text(note.name, text.rstrip("\n") + f"\n\n## Proved\n\n{proof}\n")
+    with Writer(root, overwrite=True) as w:
+        w.text(name, old.rstrip("\n") + f"\n\n## {head}\n\n{text}\n")
 
 
 def note_text(

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from papertrain.core.errors import PapertrainError, Refused
-from papertrain.core.files import Writer
 from papertrain.core.texts import say
 from papertrain.core.values import Mode
 
@@ -92,15 +91,3 @@ def other_decisions(space: Workspace, method: str, edits: list[dict[str, Any]]) 
     except (PapertrainError, OSError, ValueError):
         return [say("what cannot be derived again")]
     return sorted(k for k in now.keys() | new.keys() if now.get(k) != new.get(k) and k not in FREE_TO_CHANGE)
-
-
-def outcome(space: Workspace, note: str, text: str) -> None:
-    """What came of it, under the note of the change."""
-    path = Path(note)
-    try:
-        old = path.read_text("utf-8")
-        name = path.absolute().relative_to(space.root.absolute()).as_posix()
-    except (OSError, ValueError):
-        return
-    with Writer(space.root, overwrite=True) as w:
-        w.text(name, old.rstrip("\n") + f"\n\n## Outcome\n\n{text}\n")

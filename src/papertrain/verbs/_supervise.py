@@ -23,7 +23,7 @@ from papertrain.core.values import Mode, Value
 from papertrain.run.checkpoints import checkpoints, keep_good
 from papertrain.run.kills import kernel_kills
 from papertrain.run.slurm_jobs import INFRASTRUCTURE, JobEnd, cancel, excluding, wait
-from papertrain.verbs import _launch, _repair
+from papertrain.verbs import _fix, _launch, _repair
 
 if TYPE_CHECKING:
     from papertrain.core.environment import Environment
@@ -387,7 +387,7 @@ def _closed(done: list[Attempt], now: Attempt, space: Workspace) -> None:
         outcome = say("it ran on to step {step}, then failed otherwise: {failure}", step=now.step, failure=now.failure)
     done[-1] = structs.replace(before, outcome=outcome)
     if before.fix and before.fix.get("note"):
-        _repair.outcome(space, before.fix["note"], outcome)
+        _fix.noted(Path(before.fix["note"]), space.root, "Outcome", outcome)
 
 
 def _attempt_log(space: Workspace, run: str, number: int, start_at: int) -> Path | None:

@@ -175,7 +175,8 @@ def fix_diagnosis(target: Path, id: str, log: Sequence[Path], config: Sequence[P
     proof = "; ".join([_fix.checked_again(changed), *_proof.parsed(changed, environment)])
     if try_:
         proof += "; " + _try(work, run, changed, environment, env, decided)
-    _fix.proved(reverse, proof)
+    note = Path(reverse).with_suffix(".md")
+    _fix.noted(note, note.parents[len(Path(debug).parts) - 1], "Proved", proof)
     return applied(
         data,
         say("{says} applied to {files}", says=says, files=_names(texts)),
