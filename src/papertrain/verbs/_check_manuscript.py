@@ -129,25 +129,15 @@ def _ground(root: Path) -> Ground:
 
 
 def _rows(path: Path) -> list[dict[str, str]]:
-    """A table that compare wrote; nothing where it is not there."""
-    import csv
-    import io
+    """A table that compare wrote; nothing where it is not there, or is none."""
+    from papertrain.verbs._compare_against import rows_of
 
-    from papertrain.core.files import read_text
-
-    if not path.is_file():
-        return []
     try:
-        rows = list(csv.DictReader(io.StringIO(read_text(path))))
-    except csv.Error:
+        return rows_of(path) if path.is_file() else []
+    except PapertrainError as error:
+        if error.code != "bad-table":
+            raise
         return []
-    return [{str(k): _unquoted(v) for k, v in r.items() if k is not None} for r in rows]
-
-
-def _unquoted(text: Any) -> str:
-    """A name without the apostrophe that keeps spreadsheets from running it."""
-    s = text if isinstance(text, str) else ""
-    return s[1:] if s[:1] == "'" and s[1:2] in "=+@-\t\r" else s
 
 
 def _settings(root: Path) -> list[Known]:

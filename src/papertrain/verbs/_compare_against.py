@@ -25,7 +25,7 @@ def differences(found: Comparison, folder: Path) -> list[dict[str, Any]]:
     file = _first(folder, "main.csv")
     if file is not None:
         tests = _first(folder, "tests.csv")
-        return [*_numbers(found, _rows(file)), *(_verdicts(found, _rows(tests)) if tests is not None else [])]
+        return [*_numbers(found, rows_of(file)), *(_verdicts(found, rows_of(tests)) if tests is not None else [])]
     macros = _first(folder, "numbers.tex")
     if macros is not None:
         return _macros(found, read_text(macros))
@@ -39,7 +39,8 @@ def _first(folder: Path, name: str) -> Path | None:
     return next((f for f in places if f.is_file()), None)
 
 
-def _rows(file: Path) -> list[dict[str, str]]:
+def rows_of(file: Path) -> list[dict[str, str]]:
+    """A table that compare wrote. Raises PapertrainError."""
     try:
         return [
             {k: _name(v) for k, v in r.items() if k is not None} for r in csv.DictReader(io.StringIO(read_text(file)))
