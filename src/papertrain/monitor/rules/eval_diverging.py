@@ -26,7 +26,7 @@ def judge(run: History, c: Curve) -> Verdict | None:
     first = 1 if len(c) > 1 and c.steps[0] == 0 else 0
     y = c.values[first:]
     n = len(y)
-    if n < 3 or run.task in ("gan", "rl", "grpo", "ppo"):
+    if n < 3 or not run.loss_counts:
         return None
     best_at = min(range(n), key=y.__getitem__)
     later = y[best_at + 1 :]
