@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import subprocess
+from pathlib import Path
 from typing import Any
+
+from msgspec.structs import replace
 
 from papertrain.configs.target import Job
 from papertrain.core.models import Compute, DatasetProfile, Gpu, LengthProfile, ModelSpec
-from papertrain.core.training import Duration, Memory, TrainingPlan
+from papertrain.core.training import Duration, Memory, TrainingPlan, write_plan
 from papertrain.core.values import Decision, Estimate, Source
 
 BY_HAND = Source(kind="user", ref="a test")
@@ -100,3 +104,20 @@ def make_job(**options: Any) -> Job:
         plan=plan, model=own.get("model_path", f"../{plan.model.name}"), train=own.get("train", "../train.jsonl"), name=plan.name, data_name="train",
         run=f"runs/{plan.name}.train.42", confirmed=own.get("confirmed", True), validation=own.get("validation"), test=own.get("test"),
     )  # fmt: skip
+
+
+def tiny_workspace(root: Path, environment: Path, **knobs: Any) -> Path:
+    """A workspace in `root` whose custom script really trains the model of tiny_model.py, made there by that environment."""
+    from papertrain.verbs.generate import generate
+
+    tiny = Path(__file__).with_name("tiny_model.py")
+    subprocess.run([str(environment / "bin/python"), str(tiny), str(root)], check=True, capture_output=True)
+    plan = make_plan(model="smollm", card="cpu", method="lora", precision="fp32", micro_batch_size=2, gradient_accumulation_steps=1, warmup_steps=1,
+                     sequence_length=96, gradient_checkpointing="none", early_stopping_patience=0, **knobs)  # fmt: skip
+    assert plan.dataset is not None
+    plan = replace(plan, model=replace(plan.model, local_path="../model"), dataset=replace(plan.dataset, path="../train.jsonl"))  # fmt: skip
+    work = root / "work"
+    (work / "plans/ours").mkdir(parents=True)
+    (work / "plans/ours/plan.json").write_text(write_plan(plan))
+    generate(work, target=["script"])
+    return work

@@ -16,7 +16,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 import clusters
 from environments import folder
-from plans import make_job
+from plans import make_job, tiny_workspace
 from workspaces import make_workspace
 
 from papertrain.configs.generating import generate as make
@@ -24,7 +24,6 @@ from papertrain.core.workspace import Workspace
 from papertrain.verbs.launch import launch
 from papertrain.verbs.status import status
 
-HERE = Path(__file__).resolve().parent
 pytestmark = [pytest.mark.slow, pytest.mark.cluster]
 
 CODE = """
@@ -153,25 +152,10 @@ def test_a_job_of_a_real_ray_cluster_works_in_the_workspace(study: Path, monkeyp
 @pytest.mark.train
 def test_the_script_trained_by_slurm_is_told_saves_and_resumes_in_the_same_job(cluster: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip
     """What happens before a time limit, at once: the batch script gets the signal that Slurm would send it."""
-    from msgspec import structs
-    from plans import make_plan
-
-    from papertrain.core.training import write_plan
-    from papertrain.verbs.generate import generate
-
     use(monkeypatch, cluster)
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
     train = folder("train")
-    tiny = HERE.parent / "configs/tiny_model.py"
-    subprocess.run([str(train / "bin/python"), str(tiny), str(tmp_path)], check=True, capture_output=True)
-    plan = make_plan(model="smollm", card="cpu", cards=1, method="lora", precision="fp32", micro_batch_size=2, gradient_accumulation_steps=1, total_steps=400, warmup_steps=1,
-                     epochs=10.0, eval_steps=400, save_steps=400, sequence_length=96, gradient_checkpointing="none", early_stopping_patience=0)  # fmt: skip
-    assert plan.dataset is not None
-    plan = structs.replace(plan, model=structs.replace(plan.model, local_path="../model"), dataset=structs.replace(plan.dataset, path="../train.jsonl"))  # fmt: skip
-    work = tmp_path / "work"
-    (work / "plans/ours").mkdir(parents=True)
-    (work / "plans/ours/plan.json").write_text(write_plan(plan))
-    generate(work, target=["script"])
+    work = tiny_workspace(tmp_path, train, cards=1, total_steps=400, epochs=10.0, eval_steps=400, save_steps=400)
     job = launch(work, launcher="slurm", yes=True, env=str(train)).data["runs"][0]["job"]
     run, env = work / "runs/ours.train.42", os.environ | cluster
 

@@ -12,11 +12,8 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "configs"))
 from environments import folder
-from msgspec import structs
-from plans import make_plan
+from plans import tiny_workspace
 
-from papertrain.core.training import write_plan
-from papertrain.verbs.generate import generate
 from papertrain.verbs.launch import launch
 
 pytestmark = [pytest.mark.slow, pytest.mark.train]
@@ -26,15 +23,7 @@ ROOT = Path(__file__).resolve().parents[2]
 def test_two_processes_are_killed_together_resume_together_and_each_is_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
     train = folder("train")
-    subprocess.run([str(train / "bin/python"), str(ROOT / "tests/configs/tiny_model.py"), str(tmp_path)], check=True, capture_output=True)  # fmt: skip
-    plan = make_plan(model="smollm", card="cpu", cards=2, method="lora", precision="fp32", micro_batch_size=2, gradient_accumulation_steps=1, total_steps=40, warmup_steps=1,
-                     epochs=2.0, eval_steps=20, save_steps=20, sequence_length=96, gradient_checkpointing="none", early_stopping_patience=0)  # fmt: skip
-    assert plan.dataset is not None
-    plan = structs.replace(plan, model=structs.replace(plan.model, local_path="../model"), dataset=structs.replace(plan.dataset, path="../train.jsonl"))  # fmt: skip
-    work = tmp_path / "work"
-    (work / "plans/ours").mkdir(parents=True)
-    (work / "plans/ours/plan.json").write_text(write_plan(plan))
-    generate(work, target=["script"])
+    work = tiny_workspace(tmp_path, train, cards=2, total_steps=40, epochs=2.0, eval_steps=20, save_steps=20)
     report = launch(work, smoke=True, yes=True, env=str(train))
     assert report.exit_code() == 0, (work / "smoke/ours/stdout.log").read_text()[-3000:]
     log = [json.loads(line) for line in (work / "smoke/ours/train_log.jsonl").read_text().splitlines() if line.endswith("}")]  # fmt: skip
