@@ -59,6 +59,15 @@ def interpreter_environment(program: str) -> Environment | None:
     return _read(Path(os.path.abspath(program)).parent.parent)  # noqa: PTH100 - a venv's python is a link to another one
 
 
+def of_a_child(*search: str) -> dict[str, str]:
+    """This process's variables for a program that it starts: these folders are looked through first, and nothing says
+    that the program is a rank of another training, or imports what this one does."""
+    found = {k: v for k, v in os.environ.items() if k not in ("RANK", "LOCAL_RANK", "WORLD_SIZE", "PYTHONPATH")}
+    if search:
+        found["PATH"] = os.pathsep.join([*search, found.get("PATH", "")])
+    return found | {"PYTHONUNBUFFERED": "1"}
+
+
 def _read(root: Path) -> Environment | None:
     folders = [f for pattern in ("lib/python3*/site-packages", "Lib/site-packages", "usr/lib/python3/dist-packages",
                "usr/local/lib/python3*/dist-packages", "opt/conda/lib/python3*/site-packages") for f in root.glob(pattern)]  # fmt: skip

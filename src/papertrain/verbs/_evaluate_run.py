@@ -130,9 +130,7 @@ def _words(words: list[str], environment: Environment | None) -> list[str]:
 
 
 def _variables(environment: Environment | None) -> dict[str, str]:
-    found = dict(os.environ)
-    if environment is not None and environment.python is not None:
-        found["PATH"] = os.pathsep.join([str(Path(environment.python).parent), found.get("PATH", "")])
-    for name in ("RANK", "LOCAL_RANK", "WORLD_SIZE", "PYTHONPATH"):
-        found.pop(name, None)
-    return found | {"PYTHONUNBUFFERED": "1"}
+    from papertrain.core.environment import of_a_child
+
+    own = [str(Path(environment.python).parent)] if environment is not None and environment.python is not None else []
+    return of_a_child(*own)

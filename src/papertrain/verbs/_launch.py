@@ -18,7 +18,7 @@ from papertrain.configs.programs import STARTED, Cell, program
 from papertrain.configs.target import Job, seen_from
 from papertrain.core.commands import line
 from papertrain.core.discover import discover
-from papertrain.core.environment import Environment, interpreter_environment, read_environment
+from papertrain.core.environment import Environment, interpreter_environment, of_a_child, read_environment
 from papertrain.core.errors import PapertrainError, Refused, nearest
 from papertrain.core.files import Writer, contained
 from papertrain.core.program import Program, Variable, shell_line
@@ -296,11 +296,8 @@ def search(environment: Environment | None) -> tuple[str, ...]:
 
 def variables(one: Ready, environment: Environment | None) -> dict[str, str]:
     """The whole environment of the process: this one's, the training environment's programs first, the run's variables."""
-    found = dict(os.environ)
-    found["PATH"] = os.pathsep.join([*search(environment), found.get("PATH", "")])
-    for name in ("RANK", "LOCAL_RANK", "WORLD_SIZE", "PYTHONPATH"):
-        found.pop(name, None)
-    return found | {v.name: v.value for v in one.start.environment} | {"PYTHONUNBUFFERED": "1"}
+    given = {v.name: v.value for v in one.start.environment}
+    return of_a_child(*search(environment)) | given | {"PYTHONUNBUFFERED": "1"}
 
 
 def shown(one: Ready, environment: Environment | None, *, script: bool = True) -> list[str]:

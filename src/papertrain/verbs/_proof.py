@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from papertrain.core.environment import of_a_child
 from papertrain.core.errors import PapertrainError
 from papertrain.core.texts import say
 
@@ -75,8 +76,7 @@ def _config(path: Path) -> Config | None:
 
 
 def _run(words: Sequence[str], folder: Path, seconds: float) -> tuple[int | None, str]:
-    environment = {k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "RANK", "WORLD_SIZE", "LOCAL_RANK")}
-    environment |= {"HF_HUB_OFFLINE": environment.get("HF_HUB_OFFLINE", "1"), "PYTHONUNBUFFERED": "1"}
+    environment = {"HF_HUB_OFFLINE": "1"} | of_a_child()
     try:
         done = subprocess.run(list(words), cwd=folder, capture_output=True, text=True, errors="replace", timeout=seconds, env=environment, stdin=subprocess.DEVNULL)  # fmt: skip
     except subprocess.TimeoutExpired:
@@ -127,12 +127,8 @@ def tried(path: Path, environment: Environment | None) -> str:
 
 def few_steps(words: Sequence[str], folder: Path, log: Path, environment: Environment | None) -> tuple[int | None, int]:
     """Started, watched until it has logged a few losses or has ended. (exit code, None where it was ended here; rows)."""
-    variables = {k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "RANK", "WORLD_SIZE", "LOCAL_RANK")}
-    if environment is not None and environment.python:
-        variables["PATH"] = os.pathsep.join(
-            [str(Path(environment.python).absolute().parent), variables.get("PATH", "")]
-        )
-    variables |= {"PYTHONUNBUFFERED": "1", "WANDB_MODE": "disabled"}
+    own = [str(Path(environment.python).absolute().parent)] if environment is not None and environment.python else []
+    variables = of_a_child(*own) | {"WANDB_MODE": "disabled"}
     with log.open("wb") as out:
         try:
             process = subprocess.Popen(list(words), cwd=folder, stdout=out, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, env=variables, start_new_session=True)  # fmt: skip
