@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from papertrain.core.redact import holds_secret, redact, redact_json, strip_control
+from papertrain.core.redact import holds_secret, redact, redact_json
 
 redact_module = importlib.import_module("papertrain.core.redact")
 
@@ -102,7 +102,7 @@ def test_home_folders_mails_and_inner_addresses_stay_on_the_terminal_only() -> N
 
 
 def test_control_sequences_and_reversing_marks_are_taken_out() -> None:
-    assert strip_control("a\x1b]8;;http://x\x07b\x1b[2Jc\u202ed\te\n") == "abcd\te\n"
+    assert redact("a\x1b]8;;http://x\x07b\x1b[2Jc\u202ed\te\n") == "abcd\te\n"
 
 
 def test_json_keeps_its_structure_and_loses_its_secrets() -> None:

@@ -34,7 +34,7 @@ def refused(path: Path) -> str:
 @pytest.mark.parametrize(
     ("name", "data", "word"),
     [
-        ("train.log.gz", gzip.compress(LINES.encode()), "compressed (gzip)"),
+        ("train.log.gz", gzip.compress(LINES.encode(), mtime=0), "compressed (gzip)"),
         ("train.log", b"\x28\xb5\x2f\xfd" + bytes(range(256)) * 20, "compressed (zstd)"),
         ("model.log", b"\x7fELF" + bytes(range(256)) * 20, "a program"),
         ("x.txt", b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 20, "a picture"),

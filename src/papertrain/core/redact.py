@@ -29,14 +29,12 @@ return stay."""
 
 _JSON_PLAIN = re.compile(rb'"[^"]*"')
 _JSON_STRING = re.compile(rb'"(?:[^"\\]|\\.)*"')
+_NAME_END = r"(?i:keys?|secrets?|passwd|passwords?|passphrase|pass|pwd|pw|tokens?|credentials?|auth|sid)(?i:[_\-]data)?"
 _NAMED_IN_JSON = re.compile(
-    rb'"(?P<name>[^"\\]{0,90}(?i:keys?|secrets?|passwd|passwords?|passphrase|pass|pwd|pw|tokens?|credentials?|auth|sid)(?i:[_\-]data)?)"'
-    rb'(?P<between>\s*(?P<sep>[:,])\s*(?P<field>"value"\s*:\s*)?)(?P<value>"(?:[^"\\]|\\.)+"|(?<=[:\s])-?\d{4,}(?=\s*[,}\]]))'
+    rf'"(?P<name>[^"\\]{{0,90}}{_NAME_END})"'.encode()
+    + rb'(?P<between>\s*(?P<sep>[:,])\s*(?P<field>"value"\s*:\s*)?)(?P<value>"(?:[^"\\]|\\.)+"|(?<=[:\s])-?\d{4,}(?=\s*[,}\]]))'
 )
-_NAME_IN_JSON = re.compile(
-    r"(?:keys?|secrets?|passwd|passwords?|passphrase|pass|pwd|pw|tokens?|credentials?|auth|sid)(?:[_\-]data)?", re.I
-)
-"""How the names end that the pattern above reads."""
+_ENDS_AS_NAME = re.compile(rf"{_NAME_END}\Z")
 _GAP = "\ufdd0"
 """A code point that Unicode keeps free for such inner use."""
 _ESCAPED = re.compile(r"\\+(?:[nrtbf0]|u00[01][0-9a-fA-F]|x[01][0-9a-fA-F]|033|e)(?:\[[0-9;]{0,12}[A-Za-z])?")
@@ -56,11 +54,6 @@ _HOST = re.compile(
     r"|(?P<keep3>\b[a-z_][\w.\-]{0,30}@)(?P<prompt>[A-Za-z][\w\-]{1,62}(?:\.[\w\-]{1,62})*)(?=:(?:~|/)[^\s]*[$#])"
     r"|(?<![\w.\-/@])(?P<inner>(?=[a-z\-.]*\d|[a-z.]*-)[a-z0-9][a-z0-9\-]{1,62}(?:\.[a-z0-9\-]{1,62}){0,4}\.(?:internal|local|lan|corp|intranet|localdomain))(?![\w\-])"
 )
-
-
-def strip_control(text: str) -> str:
-    """The text without terminal sequences and control characters."""
-    return CONTROL.sub("", text) if not text.isprintable() else text
 
 
 def redact(text: str, *, terminal: bool = False, extra: Iterable[re.Pattern[str]] = ()) -> str:
@@ -117,7 +110,7 @@ def redact_json(blob: bytes, *, terminal: bool = False, extra: Iterable[re.Patte
     changed, telling = {}, False
     for quoted in set(pattern.findall(blob)):
         text = json.loads(quoted)
-        telling = telling or (len(text) <= LONGEST and tells(text) and _ends_as_name(text))
+        telling = telling or (len(text) <= LONGEST and tells(text) and _ENDS_AS_NAME.search(text) is not None)
         clean = redact(text, terminal=terminal, extra=extra)
         if clean != text:
             changed[quoted] = json.dumps(clean, ensure_ascii=False).encode()
@@ -125,10 +118,6 @@ def redact_json(blob: bytes, *, terminal: bool = False, extra: Iterable[re.Patte
     if telling:
         blob = _NAMED_IN_JSON.sub(_replace_in_json, blob)
     return pattern.sub(lambda m: changed.get(m[0], m[0]), blob) if changed else blob
-
-
-def _ends_as_name(text: str) -> bool:
-    return any(m.end() == len(text) for m in _NAME_IN_JSON.finditer(text, max(0, len(text) - 20)))
 
 
 def _replace_in_json(m: re.Match[bytes]) -> bytes:
