@@ -143,7 +143,7 @@ def real() -> None:
     if not index.exists():
         print("real logs: not beside this checkout")
         return
-    from papertrain.verbs._diagnose import look_at
+    from papertrain.verbs.diagnosing.cases import look_at
 
     said: dict[str, list[str]] = defaultdict(list)
     for line in index.read_text("utf-8").splitlines():

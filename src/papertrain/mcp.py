@@ -129,7 +129,7 @@ def _written(path: Path) -> float:
 def read_log(uri: str, folders: list[Path]) -> dict[str, Any]:
     """A piece of a text file: text, offset, next, size. Raises PapertrainError for what was not granted."""
     from papertrain.core.files import regular_file
-    from papertrain.verbs._page import log_piece
+    from papertrain.verbs.page.answers import log_piece
 
     parts = urlsplit(uri)
     number, _, rest = unquote(parts.path.lstrip("/")).partition("/")

@@ -41,8 +41,8 @@ def world_of(sample: str, folder: Path) -> World:
     first, *others = texts
     beside = [name for name in others if name.endswith(".jsonl") or f"== also {name}\n" in sample]
     data = [d for name in beside for d in read_file(folder / name)]
-    from papertrain.verbs._rows import row_faults
     from papertrain.verbs.check import _estimate, _profiler
+    from papertrain.verbs.checking.rows import row_faults
 
     return World(
         [*read_file(folder / first), *data],

@@ -16,7 +16,7 @@ import pytest
 from papertrain.configs.targets.script import TEMPLATES
 from papertrain.data.profile import profile
 from papertrain.plan.steps_batch import held_back, train_sequences, validation_share
-from papertrain.verbs._rows import row_faults
+from papertrain.verbs.checking.rows import row_faults
 
 
 def script() -> Any:

@@ -19,7 +19,6 @@ from papertrain.core.texts import CATALOGUES, language, say
 ROOT = Path(__file__).resolve().parents[2]
 SRC = ROOT / "src" / "papertrain"
 ZH = tomllib.loads((CATALOGUES / "zh.toml").read_text("utf-8"))["messages"]
-MUST = ("plan", "check", "watch", "diagnose", "fix", "compare", "status", "next", "launch", "generate", "package", "evaluate", "report")  # fmt: skip
 SHARE = 0.95
 """How much of the rest (rooms, page) must be there: its sentences change more often than the verbs'."""
 
@@ -49,8 +48,7 @@ def fields(text: str) -> list[tuple[str, str | None, str | None]]:
 
 
 def test_every_sentence_of_the_verbs_is_there_in_chinese() -> None:
-    mine = {f"verbs/{v}.py" for v in MUST} | {f"verbs/_{v}.py" for v in MUST}
-    assert not sorted(s for s, where in sentences().items() if where & mine and s not in ZH)
+    assert not sorted(s for s, where in sentences().items() if any(w.startswith("verbs/") for w in where) and s not in ZH)
 
 
 def test_nearly_every_other_sentence_is_there_too() -> None:

@@ -281,7 +281,7 @@ def test_control_sequences_do_not_reach_a_quote() -> None:
 
 @pytest.mark.skipif(not LOGS.exists(), reason="the shared logs are not beside this checkout")
 def test_no_real_healthy_log_is_called_a_failure() -> None:
-    from papertrain.verbs._diagnose import look_at
+    from papertrain.verbs.diagnosing.cases import look_at
 
     index = [json.loads(x) for x in (LOGS / "index.jsonl").read_text("utf-8").splitlines()]
     wrong = {}

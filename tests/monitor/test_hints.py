@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from papertrain.monitor.run import examine_text
 from papertrain.monitor.states import HOW_TO_LOG
-from papertrain.verbs._watch_text import signal_lines
+from papertrain.verbs.watching.text import signal_lines
 
 
 def test_the_command_that_logs_the_cards_is_printed_whole():

@@ -10,7 +10,7 @@ from papertrain.facts.models import find_model
 from papertrain.plan.derive import derive
 from papertrain.plan.derive_question import Question
 from papertrain.plan.rulesets import METHODS, REINFORCED, TASKS
-from papertrain.verbs._plan import with_head
+from papertrain.verbs.planning.questions import with_head
 
 MODELS = {
     "causal": "Qwen/Qwen2.5-0.5B", "encoder": "microsoft/deberta-v3-base", "encoder-decoder": "google/flan-t5-base", "vision": "google/vit-base-patch16-224",

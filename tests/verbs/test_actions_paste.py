@@ -153,8 +153,8 @@ def test_a_folder_that_is_not_there_is_no_advice() -> None:
 
 def test_the_action_of_every_failure_is_a_line_that_a_shell_reads() -> None:
     """One call of bash parses them all; a bracket or a word to fill in would stop it."""
-    from papertrain.verbs._explain import every_rule
     from papertrain.verbs.diagnose import diagnose
+    from papertrain.verbs.explaining.lookups import every_rule
 
     lines = []
     for room, rule in every_rule():

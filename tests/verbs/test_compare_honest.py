@@ -16,11 +16,11 @@ from scored import codes, ranks
 
 from papertrain.cli import main
 from papertrain.core.report import Report
-from papertrain.verbs._recipes import rows
 from papertrain.verbs.compare import compare
 from papertrain.verbs.evaluate import evaluate
 from papertrain.verbs.explain import explain
 from papertrain.verbs.plan import plan
+from papertrain.verbs.planning.recipes import rows
 
 
 def table(path: Path, text: str) -> Path:

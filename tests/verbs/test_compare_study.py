@@ -16,9 +16,9 @@ from workspaces import make_workspace
 
 from papertrain.core.errors import PapertrainError
 from papertrain.core.workspace import Workspace
-from papertrain.verbs._compare_costs import EXAMPLES, SIZE, STEP, _named
-from papertrain.verbs._compare_study import costs, spent
 from papertrain.verbs.compare import compare
+from papertrain.verbs.comparing.costs import EXAMPLES, SIZE, STEP, _named
+from papertrain.verbs.comparing.study import costs, spent
 
 
 def record(work: Path, run: str, *, place: str = "", log: str = "", **more: Any) -> None:

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from papertrain.core.errors import PapertrainError
-from papertrain.verbs._explain import every_id, every_rule
 from papertrain.verbs.explain import explain
+from papertrain.verbs.explaining.lookups import every_id, every_rule
 from papertrain.verbs.plan import plan
 
 

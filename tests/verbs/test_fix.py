@@ -10,9 +10,9 @@ import pytest
 from workspaces import make_workspace
 
 from papertrain.core.errors import PapertrainError, Refused
-from papertrain.verbs import _fix
 from papertrain.verbs.diagnose import diagnose
 from papertrain.verbs.fix import fix
+from papertrain.verbs.fixing import applying
 
 NAN = (
     "{'loss': 1.71, 'grad_norm': 7.9, 'learning_rate': 1.2e-07, 'epoch': 0.01}\n"
@@ -45,7 +45,7 @@ def test_with_yes_one_value_changes_and_the_user_s_own_secret_stays(loose: tuple
 def test_the_way_back_restores_every_byte(loose: tuple[Path, Path]) -> None:
     ds, log = loose
     reverse = Path(fix(ds, "D1.F1", log=[log], yes=True).data["reverse"])
-    assert _fix.apply_hunks(ds.read_text(), reverse.read_text(), "ds.json") == DS
+    assert applying.apply_hunks(ds.read_text(), reverse.read_text(), "ds.json") == DS
     note = reverse.with_suffix(".md").read_text()
     assert "## Proof" in note and "train.log:2" in note
 
@@ -157,9 +157,9 @@ def test_hunks_are_exact_and_agree_with_the_patch_program(tmp_path: Path) -> Non
         + " end"
     )
     diff = unified(old, new, "f.txt")
-    assert _fix.apply_hunks(old, diff, "f.txt") == new
+    assert applying.apply_hunks(old, diff, "f.txt") == new
     with pytest.raises(Refused):
-        _fix.apply_hunks(old.replace("line 29", "line 29 edited"), diff, "f.txt")
+        applying.apply_hunks(old.replace("line 29", "line 29 edited"), diff, "f.txt")
     (tmp_path / "f.txt").write_text(old)
     try:
         subprocess.run(["patch", "-p1"], input=diff, text=True, cwd=tmp_path, check=True, capture_output=True)

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from papertrain.core.environment import read_environment
-from papertrain.verbs import _proof
 from papertrain.verbs.fix import fix
+from papertrain.verbs.fixing import proofs
 
 TRAIN = Path(__file__).resolve().parents[2] / ".envs" / "train"
 SCRIPT = """import sys, time
@@ -69,7 +69,7 @@ def test_transformers_itself_reads_or_refuses_the_file(tmp_path: Path) -> None:
     good, bad = tmp_path / "good.yaml", tmp_path / "bad.yaml"
     good.write_text("per_device_train_batch_size: 4\nlearning_rate: 1.0e-5\nuse_cpu: true\noutput_dir: out\n")
     bad.write_text("per_device_train_batch_size: 4\nlearning_rate: 1.0e-5\nuse_cpu: true\neval_strategy: 'no'\nload_best_model_at_end: true\n")  # fmt: skip
-    said = _proof.parsed([good, bad], read_environment(str(TRAIN)))
+    said = proofs.parsed([good, bad], read_environment(str(TRAIN)))
     assert "itself reads good.yaml without an error" in said[0]
     assert "itself refuses bad.yaml" in said[1] and "save and eval strategy to match" in said[1]
 
@@ -82,7 +82,7 @@ def test_llamafactory_and_deepspeed_themselves_read_their_files(tmp_path: Path) 
     sft, ds = tmp_path / "sft.yaml", tmp_path / "ds.json"
     sft.write_text("model_name_or_path: none\nstage: sft\ndo_train: true\nfinetuning_type: lora\ndataset: identity\ntemplate: qwen\noutput_dir: out\nuse_cpu: true\n")  # fmt: skip
     ds.write_text('{"zero_optimization": {"stage": 2}, "train_micro_batch_size_per_gpu": 2, "gradient_accumulation_steps": 4, "train_batch_size": 64}')  # fmt: skip
-    assert "without an error" in _proof.parsed([sft], read_environment(str(envs / "llamafactory")))[0]
-    assert "without an error" in _proof.parsed([ds], read_environment(str(envs / "deepspeed")))[0]
+    assert "without an error" in proofs.parsed([sft], read_environment(str(envs / "llamafactory")))[0]
+    assert "without an error" in proofs.parsed([ds], read_environment(str(envs / "deepspeed")))[0]
     sft.write_text(sft.read_text() + "lora_rnk: 8\n")
-    assert "refuses" in _proof.parsed([sft], read_environment(str(envs / "llamafactory")))[0]
+    assert "refuses" in proofs.parsed([sft], read_environment(str(envs / "llamafactory")))[0]

@@ -104,7 +104,7 @@ def test_levels_are_marked_where_they_set_in(work: Path, html: str) -> None:
 
 
 def test_cards_are_drawn_beside_the_loss(tmp_path: Path) -> None:
-    from papertrain.verbs._report import curve_parts
+    from papertrain.verbs.page.parts import curve_parts
 
     head = "timestamp, index, utilization.gpu [%], memory.used [MiB], memory.total [MiB]\n"
     rows = [f"2026/01/02 10:{i // 4:02d}:{15 * (i % 4):02d}.000, {g}, {90 - g} %, 40000 MiB, 81920 MiB\n" for i in range(20) for g in (0, 1)]  # fmt: skip

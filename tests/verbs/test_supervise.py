@@ -17,8 +17,8 @@ from workspaces import make_workspace
 from papertrain.core.errors import PapertrainError
 from papertrain.run import slurm_jobs
 from papertrain.run.checkpoints import checkpoints, keep_good
-from papertrain.verbs import _supervise
 from papertrain.verbs.launch import launch
+from papertrain.verbs.launching import supervision
 
 RUN = "base.toy.1"
 COUNT = """import json, os, pathlib, sys, time
@@ -105,7 +105,7 @@ def test_a_damaged_checkpoint_is_set_aside_and_the_one_before_is_used(tmp_path: 
 def test_a_run_whose_loss_is_not_finite_is_ended_before_its_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_supervise, "LOOK_SECONDS", 0.2)
+    monkeypatch.setattr(supervision, "LOOK_SECONDS", 0.2)
     code = "[step(k) for k in range(1, 11)]; save(10)\n[step(k, float('nan'), float('nan')) for k in range(11, 16)]; save(15)\ntime.sleep(60)"
     work = study(tmp_path, code)
     report = launch(work, run=RUN, yes=True, supervise=True)
@@ -219,8 +219,8 @@ def planned(tmp_path: Path) -> Path:
 
 def test_in_a_workspace_the_micro_batch_is_halved_and_nothing_else_of_the_experiment_moves(tmp_path: Path) -> None:
     from papertrain.core.workspace import Workspace
-    from papertrain.verbs import _repair
     from papertrain.verbs.diagnose import diagnose
+    from papertrain.verbs.launching import repairs
 
     space = Workspace(planned(tmp_path))
     run = space.grid()[0].id
@@ -229,12 +229,12 @@ def test_in_a_workspace_the_micro_batch_is_halved_and_nothing_else_of_the_experi
     (place / "stdout.log").write_text(OOM)
     before = space.plan("ours").values()
     found = diagnose([place]).data["diagnoses"][0]
-    done = _repair.mend(space, run, found, "quick")
+    done = repairs.mend(space, run, found, "quick")
     after = space.plan("ours").values()
     assert isinstance(done, dict) and done["effect"] == "execution" and "micro_batch_size" in done["diff"], done
     assert after["micro_batch_size"] * after["gradient_accumulation_steps"] == before["micro_batch_size"] * before["gradient_accumulation_steps"]  # fmt: skip
     moved = {k for k in before if before[k] != after[k]}
-    assert moved and moved <= _repair.FREE_TO_CHANGE, moved
+    assert moved and moved <= repairs.FREE_TO_CHANGE, moved
     assert Path(done["note"]).is_file() and Path(done["reverse"]).is_file()
 
 
@@ -256,11 +256,11 @@ def test_a_plan_that_was_changed_has_its_way_back_where_nothing_can_be_tried(tmp
 
 def test_a_change_that_would_move_another_decision_is_not_applied(tmp_path: Path) -> None:
     from papertrain.core.workspace import Workspace
-    from papertrain.verbs import _repair
+    from papertrain.verbs.launching import repairs
 
     space = Workspace(planned(tmp_path))
-    assert "learning_rate" in _repair.other_decisions(space, "ours", [{"key": "learning_rate", "new": 1e-3}])
-    assert _repair.other_decisions(space, "ours", [{"key": "micro_batch_size", "new": 8}]) == []
+    assert "learning_rate" in repairs.other_decisions(space, "ours", [{"key": "learning_rate", "new": 1e-3}])
+    assert repairs.other_decisions(space, "ours", [{"key": "micro_batch_size", "new": 8}]) == []
 
 
 def test_a_run_that_ended_with_exit_0_and_diverged_is_told_as_a_failure(tmp_path: Path) -> None:

@@ -15,13 +15,13 @@ from workspaces import make_workspace
 
 from papertrain.core.errors import PapertrainError, Refused
 from papertrain.core.workspace import Workspace
-from papertrain.verbs._test_set import with_test
 from papertrain.verbs.evaluate import evaluate
 from papertrain.verbs.explain import explain
 from papertrain.verbs.generate import generate
 from papertrain.verbs.launch import launch
 from papertrain.verbs.next import next as next_
 from papertrain.verbs.plan import plan
+from papertrain.verbs.planning.test_set import with_test
 from papertrain.verbs.status import status
 
 CONFIG = {"architectures": ["BertModel"], "model_type": "bert", "hidden_size": 384, "num_hidden_layers": 6, "num_attention_heads": 12,

@@ -162,7 +162,7 @@ def test_two_who_look_at_a_run_are_each_told_in_their_language(page: TestClient)
 
 
 def test_thinning_keeps_every_spike_of_a_hundred_thousand_points() -> None:
-    from papertrain.verbs._page import thinned
+    from papertrain.verbs.page.answers import thinned
 
     ys = [1.0] * 100_000
     spikes = {17: 9.0, 50_000: -7.0, 50_001: 8.0, 99_998: 11.0}

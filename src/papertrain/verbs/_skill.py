@@ -22,7 +22,7 @@ def recipes() -> str:
     from papertrain.core.units import show_bytes, show_number
     from papertrain.facts.load import gpu
     from papertrain.facts.models import find_model
-    from papertrain.verbs._recipes import EXAMPLES, LENGTH, SIZES, Given, node, row
+    from papertrain.verbs.planning.recipes import EXAMPLES, LENGTH, SIZES, Given, node, row
 
     models = [Given(size=size, model=find_model(name)) for size, name in SIZES]
     lines = []

@@ -63,7 +63,7 @@ def check(
     """
     if any(f.suffix.lower() == ".tex" for f in files):
         options = {k: v for k, v in locals().items() if k != "files"}
-        from papertrain.verbs._check_manuscript import both, manuscript
+        from papertrain.verbs.checking.manuscript import both, manuscript
 
         answer, rest = manuscript(files, options)
         return both(answer, check(rest, **options), output_format) if rest else answer
@@ -73,8 +73,8 @@ def check(
     from papertrain.configs.checking.settings import check_patterns, find_settings, read_baseline
     from papertrain.configs.checking.world import World
     from papertrain.core.environment import read_environment
-    from papertrain.verbs._check import report_of
-    from papertrain.verbs._rows import row_faults
+    from papertrain.verbs.checking.answer import report_of
+    from papertrain.verbs.checking.rows import row_faults
 
     paths, skipped = _paths(files)
     settings = find_settings(paths[0])

@@ -67,12 +67,12 @@ def compare(
     """
     from papertrain.core.errors import PapertrainError
     from papertrain.core.gate import decide_mode
-    from papertrain.verbs import _compare
-    from papertrain.verbs._compare_against import differences
-    from papertrain.verbs._compare_deserved import deserved
-    from papertrain.verbs._compare_table import Asked
-    from papertrain.verbs._compare_words import missing_report, report_of
-    from papertrain.verbs._results import is_workspace
+    from papertrain.verbs.comparing import build
+    from papertrain.verbs.comparing.against import differences
+    from papertrain.verbs.comparing.deserved import deserved
+    from papertrain.verbs.comparing.table import Asked
+    from papertrain.verbs.comparing.words import missing_report, report_of
+    from papertrain.verbs.evaluating.scores import is_workspace
 
     if not paths and not system:
         raise PapertrainError(
@@ -90,15 +90,15 @@ def compare(
         raise PapertrainError("resamples from 100 to 1,000,000", code="bad-resamples")
     work = paths[0] if not system and is_workspace(list(paths)) else None
     how = decide_mode(mode, work if work is not None else output)
-    venue, intervals = _compare.styles(style)
+    venue, intervals = build.styles(style)
     asked = Asked(
-        ours=ours, baseline=baseline, metrics=_compare.split(metrics), columns=tuple(columns), maps=tuple(map), everything=all, figures=_compare.split(figures), venue=venue,
+        ours=ours, baseline=baseline, metrics=build.split(metrics), columns=tuple(columns), maps=tuple(map), everything=all, figures=build.split(figures), venue=venue,
         intervals=intervals, test=test, adjust=adjust, alpha=alpha, seed=seed, resamples=resamples,
     )  # fmt: skip
     if work is not None:
-        found = _compare.workspace(work, asked)
+        found = build.workspace(work, asked)
     else:
-        found = _compare.files(paths, system, asked)
+        found = build.files(paths, system, asked)
     if missing:
         return missing_report(found, how)
     found = msgspec.structs.replace(found, proposed=deserved(found, asked))
@@ -108,7 +108,7 @@ def compare(
     changes = differences(found, against) if against is not None else []
     written: list[str] = []
     if place is not None:
-        from papertrain.verbs._compare_write import write
+        from papertrain.verbs.comparing.write import write
 
         found, written = write(found, asked, place, overwrite=overwrite, dry_run=dry_run or how == "exploratory")
     typed = _typed(paths, system, asked)

@@ -16,7 +16,7 @@ from papertrain.core.wide import padded
 if TYPE_CHECKING:
     from papertrain.core.findings import Diagnosis
     from papertrain.core.values import Mode
-    from papertrain.verbs._diagnose import Look
+    from papertrain.verbs.diagnosing.cases import Look
 
 
 SAVED = Path("train.log")
@@ -47,8 +47,8 @@ def diagnose(
     from papertrain.core.errors import PapertrainError
     from papertrain.core.gate import decide_mode
     from papertrain.diagnose.answer import as_json, diagnoses
-    from papertrain.verbs._diagnose import look_at
     from papertrain.verbs._next import filled
+    from papertrain.verbs.diagnosing.cases import look_at
 
     if not paths:
         raise PapertrainError("name a log, a run's folder, or - for standard input", code="missing-argument",

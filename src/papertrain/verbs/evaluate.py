@@ -52,7 +52,7 @@ def evaluate(
     """
     from papertrain.core.errors import PapertrainError
     from papertrain.core.gate import decide_mode
-    from papertrain.verbs._results import is_workspace
+    from papertrain.verbs.evaluating.scores import is_workspace
 
     if not targets:
         raise PapertrainError(
@@ -94,7 +94,7 @@ def _files(
     from papertrain.core.values import plain
     from papertrain.results import board, checks, roles
     from papertrain.results.collect import collect
-    from papertrain.verbs._results import evidence_of
+    from papertrain.verbs.evaluating.scores import evidence_of
 
     found = _doubted(collect([("", p) for p in targets], columns=columns))
     given = roles.parse(columns)
@@ -274,7 +274,7 @@ def _workspace(
     from papertrain.evidence.checklist import launching, scorable, unscorable
     from papertrain.evidence.test_set import unpredicted
     from papertrain.results import board, checks, roles
-    from papertrain.verbs._results import collect_grid, evidence_of, state_of, unconfirmed
+    from papertrain.verbs.evaluating.scores import collect_grid, evidence_of, state_of, unconfirmed
 
     given = roles.parse(columns)
     study, grid = work.study, work.grid()
@@ -354,7 +354,7 @@ def _workspace(
 
 def _commands(work: Workspace, tasks: list[str], shots: int | None, seed: int, mode: Any) -> Report:
     """The commands that evaluate every method on the same tasks with the same settings; none is started."""
-    from papertrain.verbs._evaluate_commands import commands
+    from papertrain.verbs.evaluating.commands import commands
 
     rows = commands(work, tasks, shots, seed)
     body = "\n\n".join(

@@ -9,7 +9,7 @@ from papertrain.core.params import Arg, ModeArg
 from papertrain.core.report import Report
 
 if TYPE_CHECKING:
-    from papertrain.verbs._explain_answer import Answer
+    from papertrain.verbs.explaining.answer import Answer
 
 
 def explain(
@@ -39,14 +39,14 @@ def explain(
     """
     from papertrain.core.errors import PapertrainError, nearest
     from papertrain.core.gate import decide_mode
-    from papertrain.verbs import _explain
+    from papertrain.verbs.explaining import lookups
 
     wanted = id.strip()
-    for look in _explain.LOOKUPS:
+    for look in lookups.LOOKUPS:
         answer = look(wanted, plan, method)
         if answer is not None:
             return _report(answer, decide_mode(mode, plan))
-    known = _explain.every_id(plan, method)
+    known = lookups.every_id(plan, method)
     raise PapertrainError(
         f"nothing here is called {wanted!r}", code="unknown-id", nearest=nearest(wanted, known, cutoff=0.5),
         ask=["a decision, a rule (TR…), a failure class, an evidence id with --plan WORK, a card or a model"],

@@ -52,8 +52,8 @@ def fix(
 def fix_finding(target: Path, id: str, *, yes: bool, mode: Mode) -> Report:
     """A finding of `check`: its patch, for the file as it is now."""
     from papertrain.core.errors import PapertrainError, nearest
-    from papertrain.verbs import _fix
     from papertrain.verbs.check import check
+    from papertrain.verbs.fixing import applying
 
     findings: list[dict[str, Any]] = check([target]).data["findings"]
     found = next((f for f in findings if f["id"] == id), None)
@@ -68,9 +68,9 @@ def fix_finding(target: Path, id: str, *, yes: bool, mode: Mode) -> Report:
             line=found["line"],
         )
     files = [(a["file"], a["sha256"]) for a in found.get("applies_to", [])] or [(str(target), "")]
-    texts = _fix.after(files, found["patch"])
+    texts = applying.after(files, found["patch"])
     if not texts:
-        raise _fix.changed(target)
+        raise applying.changed(target)
     data: dict[str, Any] = {
         "id": id,
         "effect": found["effect"],
@@ -87,9 +87,9 @@ def fix_finding(target: Path, id: str, *, yes: bool, mode: Mode) -> Report:
             f"papertrain fix {quoted(target)} {quoted(id)} --yes",
             mode,
         )
-    note = _fix.note_text(id, found["name"], found["says"], found["effect"], (), (), found["patch"], "")
-    reverse = _fix.write(texts, _debug(target), note)
-    proof = _fix.checked_again([Path(p) for p in texts])
+    note = applying.note_text(id, found["name"], found["says"], found["effect"], (), (), found["patch"], "")
+    reverse = applying.write(texts, _debug(target), note)
+    proof = applying.checked_again([Path(p) for p in texts])
     return applied(
         data,
         say("{id} applied to {files}", id=id, files=_names(texts)),
@@ -104,16 +104,16 @@ def fix_diagnosis(target: Path, id: str, log: Sequence[Path], config: Sequence[P
                   *, yes: bool, try_: bool, mode: Mode | None) -> Report:  # fmt: skip
     from papertrain.core.errors import PapertrainError, Refused
     from papertrain.core.gate import decide_mode, require_confirmed
-    from papertrain.verbs import _fix, _proof
-    from papertrain.verbs._diagnose import method_of, workspace_of
     from papertrain.verbs._next import fallback, runnable
+    from papertrain.verbs.diagnosing.cases import method_of, workspace_of
+    from papertrain.verbs.fixing import applying, proofs
 
     id, _, digest = id.partition("@")
     work, run = workspace_of([target]) if target.is_dir() else (None, "")
     decided = decide_mode(mode, work.root if work else None)
     if try_ and not yes:
         raise PapertrainError("--try runs steps after the change: add --yes", code="try-needs-yes")
-    if work is None and (note := _fix.already(target.parent, id, target)) is not None:
+    if work is None and (note := applying.already(target.parent, id, target)) is not None:
         raise Refused(
             f"{id} is applied to {target.name} already: {note}",
             code="already-applied",
@@ -122,11 +122,11 @@ def fix_diagnosis(target: Path, id: str, log: Sequence[Path], config: Sequence[P
         )
     diagnosis, chosen, stored = stored_fix(work, run, id) if work else derived_fix(target, id, log, config, plan, env)
     if digest and not any(str(a["sha256"]).startswith(digest) for a in chosen["applies_to"]):
-        raise _fix.changed(target)
+        raise applying.changed(target)
     method = (run.partition(".")[0] if run else "") or (method_of(work) if work else "")
     if chosen["effect"] == "experiment" and work is not None:
         require_confirmed(work, method, decided, say("fix {id} changes the experiment: it", id=id))
-    texts = _fix.after([(a["file"], a["sha256"]) for a in chosen["applies_to"]], chosen["patch"] or "")
+    texts = applying.after([(a["file"], a["sha256"]) for a in chosen["applies_to"]], chosen["patch"] or "")
     data: dict[str, Any] = {
         "id": id,
         "class": diagnosis["class"],
@@ -159,7 +159,7 @@ def fix_diagnosis(target: Path, id: str, log: Sequence[Path], config: Sequence[P
     debug = f"runs/{run}/debug/{stored}" if work else _debug(target)
     if work is not None and not texts:
         return on_plan(work, method, run, debug, diagnosis, chosen, data, evidence, try_=try_, mode=decided, env=env)
-    text = _fix.note_text(
+    text = applying.note_text(
         id,
         chosen["title"],
         diagnosis["cause"],
@@ -169,14 +169,14 @@ def fix_diagnosis(target: Path, id: str, log: Sequence[Path], config: Sequence[P
         chosen["patch"] or "",
         chosen["proof"],
     )
-    reverse = _fix.write(texts, debug, text, work.root if work else None)
+    reverse = applying.write(texts, debug, text, work.root if work else None)
     changed = [Path(p) for p in texts]
-    environment = _proof.environment_near(changed[0], env)
-    proof = "; ".join([_fix.checked_again(changed), *_proof.parsed(changed, environment)])
+    environment = proofs.environment_near(changed[0], env)
+    proof = "; ".join([applying.checked_again(changed), *proofs.parsed(changed, environment)])
     if try_:
         proof += "; " + _try(work, run, changed, environment, env, decided)
     note = Path(reverse).with_suffix(".md")
-    _fix.noted(note, note.parents[len(Path(debug).parts) - 1], "Proved", proof)
+    applying.noted(note, note.parents[len(Path(debug).parts) - 1], "Proved", proof)
     return applied(
         data,
         say("{says} applied to {files}", says=says, files=_names(texts)),
@@ -194,7 +194,7 @@ def _try(
 ) -> str:
     """A few real steps: of the workspace's run, else of what the changed file itself starts."""
     from papertrain.core.errors import PapertrainError
-    from papertrain.verbs import _proof
+    from papertrain.verbs.fixing import proofs
 
     try:
         if work is not None and work.study.method(run.partition(".")[0]).kind == "train":
@@ -203,7 +203,7 @@ def _try(
             return say(
                 "tried: {said}", said=launch(work.root, run=run, smoke=True, yes=True, mode=mode, env=env).result
             )
-        return _proof.tried(changed[0], environment)
+        return proofs.tried(changed[0], environment)
     except PapertrainError as error:
         return say("not tried: {why}", why=error.one_line())
 
@@ -244,7 +244,7 @@ def derived_fix(
     """For loose files the diagnosis is made again, from the same log and configs."""
     from papertrain.core.errors import PapertrainError, nearest
     from papertrain.diagnose.answer import as_json, diagnoses
-    from papertrain.verbs._diagnose import look_at
+    from papertrain.verbs.diagnosing.cases import look_at
 
     logs = list(log) or ([target] if target.is_dir() or not config else [])
     if not log and target.is_file() and target.suffix.lower() in (".json", ".yaml", ".yml", ".py", ".sh"):
@@ -266,15 +266,15 @@ def on_plan(work: Workspace, method: str, run: str, debug: str, diagnosis: dict[
             evidence: Sequence[str], *, try_: bool, mode: Mode, env: str | None = None) -> Report:  # fmt: skip
     """A knob of the plan: derive again, rewrite the files, and say what the planner says now."""
     from papertrain.core.files import Writer, unified
-    from papertrain.verbs import _fix
+    from papertrain.verbs.fixing import applying
     from papertrain.verbs.generate import generate
     from papertrain.verbs.plan import plan
 
     file = work.plan_path(method)
     old = file.read_text("utf-8")
     for a in chosen["applies_to"]:
-        _fix.after([(a["file"], a["sha256"])], "")
-    sets = _fix.sets_of(chosen["edits"])
+        applying.after([(a["file"], a["sha256"])], "")
+    sets = applying.sets_of(chosen["edits"])
     planned = plan(str(work.root), sets=sets, name=method, mode=mode)
     written = generate(work.root, mode=mode) if any((work.root / "configs" / method).glob("*")) else None
     new = file.read_text("utf-8")
@@ -283,7 +283,7 @@ def on_plan(work: Workspace, method: str, run: str, debug: str, diagnosis: dict[
         proof += say("; files: {said}", said=written.result)
     if try_:
         proof += "; " + _try(work, run, [file], None, env, mode)
-    note = _fix.note_text(
+    note = applying.note_text(
         data["id"],
         chosen["title"],
         diagnosis["cause"],

@@ -50,7 +50,7 @@ def generate(
     from papertrain.core.workspace import Workspace
     from papertrain.evidence.checklist import untrainable
     from papertrain.evidence.test_set import FILES, named_files
-    from papertrain.verbs._jobs import absent, allowed, jobs, runs_code, untold_template
+    from papertrain.verbs.launching.jobs import absent, allowed, jobs, runs_code, untold_template
 
     place = Workspace.open(work)
     root = out or place.root

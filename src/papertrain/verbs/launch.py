@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from papertrain.core.environment import Environment
     from papertrain.core.values import Level, Mode
     from papertrain.core.workspace import Run, Workspace
-    from papertrain.verbs._launch import Ready
-    from papertrain.verbs._supervise import Policy
+    from papertrain.verbs.launching.starting import Ready
+    from papertrain.verbs.launching.supervision import Policy
 
 
 KILLED = 137
@@ -78,7 +78,7 @@ def launch(
       papertrain launch work --supervise --requeue --repair execution --yes
     """
     if tasks:
-        from papertrain.verbs._evaluate_run import launched
+        from papertrain.verbs.evaluating.runs import launched
 
         return launched(
             work, tasks, shots=shots, run=run, more=passthrough, env=env, mode=mode, start=yes and not dry_run
@@ -87,23 +87,23 @@ def launch(
 
     from papertrain.core.gate import decide_mode, require_confirmed
     from papertrain.core.workspace import Workspace
-    from papertrain.verbs import _array, _launch, _supervise
+    from papertrain.verbs.launching import arrays, starting, supervision
 
-    policy = _supervise.policy(supervise, requeue, repair, restarts)
+    policy = supervision.policy(supervise, requeue, repair, restarts)
     space = Workspace.open(work)
     settled = decide_mode(mode, space.root)
-    chosen = _launch.cells(space, run, missing, max_, overwrite)
+    chosen = starting.cells(space, run, missing, max_, overwrite)
     if not chosen:
         return Report(verb="launch", mode=settled, result=say("nothing to start: every run of the study is done"),
                       explanation=say("--run ID --overwrite starts one again"), action=_scoring(space, (run or next((r.id for r in space.grid()), ""))), data={"runs": [], "started": False})  # fmt: skip
     for cell in chosen:
         if space.study.method(cell.method).kind == "train":
             require_confirmed(space, cell.method, settled, say("launch of {run}", run=cell.id))
-    environment = _launch.environment_of(space, env)
+    environment = starting.environment_of(space, env)
     if smoke:
-        from papertrain.verbs import _smoke
+        from papertrain.verbs.launching import smoke_run
 
-        return _smoke.smoke(space, chosen[0], environment, settled, target=target, start=yes and not dry_run)
+        return smoke_run.smoke(space, chosen[0], environment, settled, target=target, start=yes and not dry_run)
     unready: list[str] = []
     todo = [
         _prepared(
@@ -119,7 +119,7 @@ def launch(
         )
         for cell in chosen
     ]
-    array = policy is None and _array.fits(todo)
+    array = policy is None and arrays.fits(todo)
     warnings = [
         *dict.fromkeys(unready),
         *_too_large(space, chosen),
@@ -127,13 +127,13 @@ def launch(
         *_stale(space, chosen, settled),
         *_preflight(space, todo, settled),
     ]
-    body = "\n".join(line for one in todo for line in [*_launch.shown(one, environment, script=not array), ""])
+    body = "\n".join(line for one in todo for line in [*starting.shown(one, environment, script=not array), ""])
     if array:
-        body += "\n".join(f"    {line}" for line in _array.script(space, todo).splitlines())
+        body += "\n".join(f"    {line}" for line in arrays.script(space, todo).splitlines())
     plain = [_plain(one) for one in todo]
     if env is not None and env != "auto":
         todo = [structs.replace(one, asked_environment=str(Path(env).absolute())) for one in todo]
-    stopped = next((e for one in todo if (e := _launch.cannot_start(space, one, environment)) is not None), None)
+    stopped = next((e for one in todo if (e := starting.cannot_start(space, one, environment)) is not None), None)
     if stopped is not None and yes and not dry_run:
         raise stopped
     if stopped is not None or dry_run or not (yes or _asked(body)):
@@ -156,10 +156,10 @@ def launch(
             warnings.append("; ".join((stopped.says.partition(";")[0], *stopped.ask)))
             again = stopped.command or again
         return Report(verb="launch", mode=settled, result=say("{n} to start: {first}", n=len(todo), first=", ".join(one.run.id for one in todo[:3])),
-                      body=body, explanation=_launch.tested(space, todo, _array.script(space, todo) if array else None, environment) or why, action=again,
+                      body=body, explanation=starting.tested(space, todo, arrays.script(space, todo) if array else None, environment) or why, action=again,
                       warnings=tuple(warnings), data={"runs": plain, "started": False})  # fmt: skip
     if array:
-        return _array.submit(space, todo, environment, settled, warnings)
+        return arrays.submit(space, todo, environment, settled, warnings)
     return _go(space, todo, environment, settled, warnings, policy=policy, overwrite=overwrite, more=passthrough)
 
 
@@ -169,7 +169,7 @@ def _prepared(
 ) -> Ready:  # fmt: skip
     """One cell with its command; refused where it runs already, is done, or would be mixed with an earlier attempt."""
     from papertrain.core.errors import Refused
-    from papertrain.verbs import _launch
+    from papertrain.verbs.launching import starting
 
     place = space.run_path(cell.id)
     if cell.state == "running":
@@ -188,21 +188,21 @@ def _prepared(
             ask=["--overwrite sets the finished run aside and starts anew"],
             command=again if cell.state == "stale" else _scoring(space, cell.id),
         )
-    one = _launch.ready(
+    one = starting.ready(
         space,
         cell,
         environment,
         target=target,
         launcher=launcher,
-        resume=resume and _launch.has_checkpoint(place),
+        resume=resume and starting.has_checkpoint(place),
         more=more,
     )
-    if cell.state in ("failed", "interrupted") and not resume and not overwrite and _launch.has_checkpoint(place):
+    if cell.state in ("failed", "interrupted") and not resume and not overwrite and starting.has_checkpoint(place):
         raise Refused(
             f"{cell.id} left checkpoints behind ({cell.because})", code="has-checkpoints", file=place,
             ask=["--resume goes on from the last one", "--overwrite sets them aside and starts anew"], command=line("papertrain", "launch", space.root, "--run", cell.id, "--resume", "--yes"),
         )  # fmt: skip
-    why = _launch.launchers()[one.launcher].ready(_place(space, one, environment))
+    why = starting.launchers()[one.launcher].ready(_place(space, one, environment))
     if why is not None and shown is not None:
         shown.append(why)
     elif why is not None:
@@ -216,10 +216,10 @@ def _prepared(
 
 def _place(space: Workspace, one: Ready, environment: Environment | None) -> Any:
     from papertrain.run.launcher import Place
-    from papertrain.verbs import _launch
+    from papertrain.verbs.launching import starting
 
     return Place(
-        root=space.root, python=_launch.python_of(environment), search=_launch.search(environment), run=one.run.id
+        root=space.root, python=starting.python_of(environment), search=starting.search(environment), run=one.run.id
     )
 
 
@@ -320,7 +320,7 @@ def _go(
     """Start them one after another; the first that fails stops the rest."""
     from papertrain.core.files import held
     from papertrain.core.progress import bar
-    from papertrain.verbs import _launch, _supervise
+    from papertrain.verbs.launching import starting, supervision
 
     records: list[dict[str, Any]] = []
     aside = []
@@ -328,15 +328,15 @@ def _go(
         with held(space.root, one.run.id):
             _unchanged(space, one)
             if not one.resume and (one.run.state != "missing" or overwrite):
-                moved = _launch.set_aside(space, one.run.id)
+                moved = starting.set_aside(space, one.run.id)
                 aside += [moved] if moved else []
             with bar(one.run.id) as advance:
                 if policy is None:
-                    record = _launch.started(space, one, environment, advance)
+                    record = starting.started(space, one, environment, advance)
                 else:
-                    record = _supervise.supervised(space, one, environment, advance, policy, mode, more)
+                    record = supervision.supervised(space, one, environment, advance, policy, mode, more)
         records.append(record)
-        if record["exit_code"] not in (0, None) or _supervise.failed(record):
+        if record["exit_code"] not in (0, None) or supervision.failed(record):
             break
     return _told(
         space, todo, records, mode, [*warnings, *(say("an earlier attempt lies in {folder}", folder=a) for a in aside)]
@@ -372,7 +372,7 @@ def _told(
 ) -> Report:
     from papertrain.core.units import show_seconds
     from papertrain.evidence.checklist import launching
-    from papertrain.verbs import _supervise
+    from papertrain.verbs.launching import supervision
 
     lines = []
     for r in records:
@@ -391,12 +391,12 @@ def _told(
             + (f": {measured}" if measured else "")
         )
     last = records[-1]
-    lines += _supervise.shown(last)
+    lines += supervision.shown(last)
     place, code = space.run_path(last["run"]), last["exit_code"]
     left = len(todo) - len(records)
     level: Level = "ok"
-    if _supervise.failed(last) and not last["stopped_by"]:
-        result, why, action = _supervise.told(space, last)
+    if supervision.failed(last) and not last["stopped_by"]:
+        result, why, action = supervision.told(space, last)
         level = "error"
     elif last.get("job") and last.get("exit_code") is None:
         result, why, action = (

@@ -94,8 +94,8 @@ def plan(
     from papertrain.core.units import show_number
     from papertrain.core.workspace import NAME, Workspace
     from papertrain.plan.derive_question import read_sets
-    from papertrain.verbs import _sweep
-    from papertrain.verbs._plan_report import command_of, report_of
+    from papertrain.verbs.planning import sweeps
+    from papertrain.verbs.planning.report import command_of, report_of
 
     asked = dict(locals())
     command = command_of(asked)
@@ -119,9 +119,9 @@ def plan(
     held, doubts = ("", []) if test is None else _held(test, question)
     derived, diffs = _derive(question)
     where = place if chosen != "exploratory" else None
-    sweep = sweep or _sweep.declared(where, derived.name)
+    sweep = sweep or sweeps.declared(where, derived.name)
     around = _around(question, derived, sweep, where)
-    doubts = [*doubts, *_sweep.unequal(where, derived.name, sweep)]
+    doubts = [*doubts, *sweeps.unequal(where, derived.name, sweep)]
     if before is not None and not again and chosen != "exploratory" and not (overwrite or dry_run):
         _same_model(before, derived, place, command)
     wrote: list[str] = []
@@ -160,31 +160,31 @@ def _asked(o: dict[str, Any]) -> Question:
     from papertrain.core.errors import PapertrainError
     from papertrain.plan.derive_question import Question
     from papertrain.plan.steps_task import sequence_length, task_of
-    from papertrain.verbs import _plan
+    from papertrain.verbs.planning import questions
 
-    model = _plan.model_for(o["target"], online=o["online"])
-    compute = _plan.compute_of(o["gpu"], o["nodes"], o["host_ram"], o["disk"])
+    model = questions.model_for(o["target"], online=o["online"])
+    compute = questions.compute_of(o["gpu"], o["nodes"], o["host_ram"], o["disk"])
     if o["seq_len"] is not None:
         if o["seq_len"] < 8:
             raise PapertrainError(f"--seq-len {o['seq_len']}: at least 8 tokens", code="bad-value")
         sequence_length(model, o["task"] or "sft", None, o["seq_len"])
-    data = None if o["data"] is None else _plan.profile_of(o["data"], model, o["task"], o["seq_len"])
+    data = None if o["data"] is None else questions.profile_of(o["data"], model, o["task"], o["seq_len"])
     task = task_of(model, data, o["task"])
     return Question(
-        model=_plan.with_head(model, task, data), compute=compute, dataset=data, task=task, method=o["method"], seq_len=o["seq_len"],
+        model=questions.with_head(model, task, data), compute=compute, dataset=data, task=task, method=o["method"], seq_len=o["seq_len"],
         rules=o["rules"] or "method", name=o["name"] or "ours", fine_grained=o["fine_grained"],
-        validation=_plan.validation_of(o["output"], o["data"]),
+        validation=questions.validation_of(o["output"], o["data"]),
     )  # fmt: skip
 
 
 def _stored(work: Path, name: str | None) -> tuple[Question, TrainingPlan]:
     from papertrain.core.workspace import Workspace
-    from papertrain.verbs import _plan
+    from papertrain.verbs.planning import questions
 
     space = Workspace.open(work)
     before = space.plan(name)
-    stored = _plan.read_question(space.plan_path(before.name).with_name(_plan.QUESTION))
-    return _plan.relocated(stored, space.root, Path()), before
+    stored = questions.read_question(space.plan_path(before.name).with_name(questions.QUESTION))
+    return questions.relocated(stored, space.root, Path()), before
 
 
 def _earlier(place: Path | None, name: str) -> TrainingPlan | None:
@@ -202,11 +202,11 @@ def _changed(q: Question, o: dict[str, Any]) -> Question:
     """The stored question with what this call says anew."""
     from msgspec import structs
 
-    from papertrain.verbs import _plan
+    from papertrain.verbs.planning import questions
 
     if any(o[k] is not None for k in ("gpu", "nodes", "host_ram", "disk")):
         if o["gpu"] is not None:
-            q = structs.replace(q, compute=_plan.compute_of(o["gpu"], o["nodes"], o["host_ram"], o["disk"]))
+            q = structs.replace(q, compute=questions.compute_of(o["gpu"], o["nodes"], o["host_ram"], o["disk"]))
         else:
             from papertrain.core.units import parse_bytes
 
@@ -216,10 +216,10 @@ def _changed(q: Question, o: dict[str, Any]) -> Question:
             q = structs.replace(
                 q, compute=structs.replace(c, nodes=o["nodes"] or c.nodes, host_memory_bytes=ram, disk_bytes=space)
             )
-    if o["data"] is None and q.dataset is not None and _plan.moved(q.dataset):
+    if o["data"] is None and q.dataset is not None and questions.moved(q.dataset):
         o = {**o, "data": Path(q.dataset.path)}
     if o["data"] is not None:
-        data = _plan.profile_of(o["data"], q.model, o["task"] or q.task, o["seq_len"] or q.seq_len)
+        data = questions.profile_of(o["data"], q.model, o["task"] or q.task, o["seq_len"] or q.seq_len)
         q = structs.replace(q, dataset=data)
     return structs.replace(q, rules=o["rules"] or q.rules, fine_grained=o["fine_grained"] or q.fine_grained)
 
@@ -271,11 +271,11 @@ def _derive(q: Question) -> tuple[TrainingPlan, list[Difference]]:
     from msgspec import structs
 
     from papertrain.plan.derive import derive
-    from papertrain.verbs import _plan
+    from papertrain.verbs.planning import questions
 
     derived = derive(q)
     other = derive(structs.replace(q, rules="evidence" if q.rules == "method" else "method"))
-    return derived, _plan.differences(derived, other)
+    return derived, questions.differences(derived, other)
 
 
 def _calibrated(q: Question, path: Path) -> tuple[Question, list[str]]:
@@ -336,7 +336,7 @@ def _host_ram(q: Question, p: TrainingPlan) -> str:
 def _held(file: Path, q: Question) -> tuple[str, list[str]]:
     """(the test file in words, what to know of it)."""
     from papertrain.core.texts import say
-    from papertrain.verbs._test_set import read_test
+    from papertrain.verbs.planning.test_set import read_test
 
     found, doubts = read_test(file, q)
     return say("{n} examples of {file}, predicted after training", n=f"{found.examples:,}", file=file.name), doubts
@@ -344,13 +344,13 @@ def _held(file: Path, q: Question) -> tuple[str, list[str]]:
 
 def _around(q: Question, p: TrainingPlan, sweep: str | None, place: Path | None) -> list[Made]:
     from papertrain.core.errors import PapertrainError
-    from papertrain.verbs import _sweep
+    from papertrain.verbs.planning import sweeps
 
     if sweep is None:
         return []
     if place is None:
         raise PapertrainError("--sweep writes three plans: name a workspace with -o", code="no-workspace")
-    return [(t, *_derive(t)) for t in _sweep.trials(q, p, sweep)]
+    return [(t, *_derive(t)) for t in sweeps.trials(q, p, sweep)]
 
 
 def _write(
@@ -365,29 +365,29 @@ def _write(
     from papertrain.core.training import write_plan
     from papertrain.core.workspace import STUDY, Workspace
     from papertrain.report.plan import markdown
-    from papertrain.verbs import _plan, _sweep, _test_set
+    from papertrain.verbs.planning import questions, sweeps, test_set
     from papertrain.verbs.status import said_in_plan
 
     space = Workspace(place)
     if test is not None:
         try:
             with Writer(place, overwrite=overwrite, dry_run=dry_run) as study:
-                study.text(STUDY, _test_set.study_with(place, test, made[0][0]))
+                study.text(STUDY, test_set.study_with(place, test, made[0][0]))
         except Refused as error:
-            raise _test_set.by_hand(place, test, error) from None
+            raise test_set.by_hand(place, test, error) from None
     with Writer(place, overwrite=overwrite, dry_run=dry_run) as w:
         for q, p, diffs in made:
-            q, p = _plan.relocated(q, Path(), place), _plan.relocated(p, Path(), place)
+            q, p = questions.relocated(q, Path(), place), questions.relocated(p, Path(), place)
             text, path = write_plan(p), space.plan_path(p.name)
             same = path.is_file() and path.read_bytes() == text.encode()
             known = confirmation(space, p.name) if same else None
             state = "confirmed" if confirm else f"confirmed at {known.at}" if known else "unconfirmed"
             folder = f"plans/{p.name}"
             w.text(f"{folder}/plan.json", text)
-            w.text(f"{folder}/{_plan.QUESTION}", _plan.write_question(q))
+            w.text(f"{folder}/{questions.QUESTION}", questions.write_question(q))
             w.text(f"{folder}/plan.md", markdown(p, state=state, differences=diffs))
         if sweep is not None:
-            w.text(f"plans/{made[0][1].name}/{_sweep.RECORD}", _sweep.record(sweep, [p for _, p, _ in made]))
+            w.text(f"plans/{made[0][1].name}/{sweeps.RECORD}", sweeps.record(sweep, [p for _, p, _ in made]))
     if confirm and not dry_run:
         for _, p, _ in made:
             said_in_plan(space, p.name, record(space, p.name).at)

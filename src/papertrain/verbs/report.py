@@ -34,7 +34,7 @@ def report(
     from papertrain.core.gate import decide_mode
     from papertrain.core.redact import redact
     from papertrain.report.html import page
-    from papertrain.verbs._report import sections
+    from papertrain.verbs.page.parts import sections
 
     space = Workspace.open(work)
     parts = sections(space)

@@ -11,7 +11,7 @@ from papertrain.core.params import Arg, ModeArg
 from papertrain.core.report import Report
 from papertrain.core.texts import say
 from papertrain.core.values import Level
-from papertrain.verbs._watch_text import action, curve, explanation, headline, rank_lines, signal_lines, table
+from papertrain.verbs.watching.text import action, curve, explanation, headline, rank_lines, signal_lines, table
 
 if TYPE_CHECKING:
     from papertrain.core.training import TrainingPlan
@@ -59,7 +59,7 @@ def watch(
         return _report(*_standard_input(_plan(plan)), mode=mode)
     targets = [r for p in paths for r in _runs(p)]
     if live or until or notify:
-        from papertrain.verbs._watch_live import follow
+        from papertrain.verbs.watching.live import follow
 
         found, histories = follow(
             targets, lambda p: _plan(plan) or _plan_of(p), live=live, until=until, notify=notify, interval=interval

@@ -17,7 +17,7 @@ from papertrain.report.html import three_parts
 from papertrain.report.html_findings import diagnosis_card, signals_table
 from papertrain.report.html_plan import plan_section
 from papertrain.report.plan import result_line
-from papertrain.verbs import _page, _page_fix
+from papertrain.verbs.page import answers, fix_preview
 from papertrain.web import pages
 
 KNOBS = {
@@ -32,7 +32,7 @@ class State:
 
     def __init__(self, site: pages.Site) -> None:
         self.site = site
-        self._followers: dict[tuple[int, str, str], _page.Follower] = {}
+        self._followers: dict[tuple[int, str, str], answers.Follower] = {}
         self._lock = threading.Lock()
 
     # ---- plan
@@ -40,7 +40,7 @@ class State:
     def plan(self, request: Any, given: dict[str, Any]) -> dict[str, Any]:
         """The plan as HTML, and what its form shows."""
         question, changes = self._asked(given)
-        _, p, seconds = _page.changed_plan(question, changes)
+        _, p, seconds = answers.changed_plan(question, changes)
         return {
             "html": plan_section(p),
             "fits": p.fits,
@@ -62,7 +62,7 @@ class State:
             method = str(given.get("method") or "")
             if method not in space.methods():
                 raise PapertrainError(say("no such plan"), code="no-plan")
-            return _page.question_of(space.root, method), changes
+            return answers.question_of(space.root, method), changes
         model, data = str(given.get("model") or "").strip(), str(given.get("data") or "").strip()
         if not model:
             raise PapertrainError(say("name a model"), code="missing-argument")
@@ -74,7 +74,7 @@ class State:
         changes = dict(changes)
         cards, ram = changes.pop("gpu", ""), changes.pop("host_ram", "")
         stamp = Path(data).stat().st_mtime if data and Path(data).is_file() else 0.0
-        return _page.new_question(model, cards, data, ram, stamp), changes
+        return answers.new_question(model, cards, data, ram, stamp), changes
 
     def _inside(self, name: str) -> Path:
         """A relative name is looked for in the served folders, one after the other."""
@@ -86,7 +86,7 @@ class State:
 
         target = self.site.folders[given["work"]] if isinstance(given.get("work"), int) else str(given.get("model"))
         cards = f" --gpu {quoted(changes['gpu'])}" if changes.get("gpu") else ""
-        sets = "".join(f" --set {quoted(s)}" for s in _page.sets_of(changes))
+        sets = "".join(f" --set {quoted(s)}" for s in answers.sets_of(changes))
         return f"papertrain plan {quoted(target)}{cards}{sets}"
 
     def files(self, request: Any, given: dict[str, Any]) -> dict[str, Any]:
@@ -107,9 +107,9 @@ class State:
         if not isinstance(given.get("work"), int):
             raise PapertrainError(say("files are written into a workspace"), code="no-workspace")
         question, changes = self._asked(given)
-        q, p, _ = _page.changed_plan(question, changes)
+        q, p, _ = answers.changed_plan(question, changes)
         root = self.site.space(given["work"]).root
-        return root, _page.files_of(root, q, p)
+        return root, answers.files_of(root, q, p)
 
     def write(self, request: Any, given: dict[str, Any]) -> dict[str, Any]:
         """Write what was shown, by the verb and its governance: only with --write, only if nothing changed since."""
@@ -121,7 +121,7 @@ class State:
         _, changes = self._asked(given)
         work = self.site.space(given["work"]).root
         extra = {"gpu": changes["gpu"]} if changes.get("gpu") else {}
-        report = verbs.load("plan")(str(work), sets=_page.sets_of(changes), name=str(given.get("method")), **extra)
+        report = verbs.load("plan")(str(work), sets=answers.sets_of(changes), name=str(given.get("method")), **extra)
         return {"says": report.result, "files": report.data.get("files", [])}
 
     # ---- run
@@ -136,23 +136,23 @@ class State:
             if key not in self._followers:
                 if len(self._followers) >= FOLLOWED:
                     self._followers.pop(next(iter(self._followers)))
-                self._followers[key] = _page.Follower(folder)
+                self._followers[key] = answers.Follower(folder)
             follower = self._followers[key]
         found = follower.look(int(since) if since.isdigit() else 0)
         if "signals" in found:
             found = {**found, "html": signals_table(found["signals"], live=True)}
-        return {**found, "logs": [p.name for p in _page.log_files(folder)]}
+        return {**found, "logs": [p.name for p in answers.log_files(folder)]}
 
     def log(self, request: Any, given: dict[str, Any]) -> dict[str, Any]:
         """A piece of one of the run's text files, chosen from the list of those that are there."""
         folder = pages.run_folder(self.site.space(request.path_params["number"]), request.path_params["run"])
-        file = next((p for p in _page.log_files(folder) if p.name == request.path_params["file"]), None)
+        file = next((p for p in answers.log_files(folder) if p.name == request.path_params["file"]), None)
         if file is None:
             raise PapertrainError(say("no such file"), code="no-file")
         offset, line = request.query_params.get("offset", ""), request.query_params.get("line", "")
         if line.isdigit() and len(line) < 12:
-            return _page.log_lines(file, int(line))
-        return _page.log_piece(file, int(offset) if offset.isdigit() else None, request.query_params.get("search", "")[:200])  # fmt: skip
+            return answers.log_lines(file, int(line))
+        return answers.log_piece(file, int(offset) if offset.isdigit() else None, request.query_params.get("search", "")[:200])  # fmt: skip
 
     # ---- diagnose
 
@@ -160,7 +160,7 @@ class State:
         """A run of a workspace, a log of a served folder, or a pasted one."""
         if "log" in given:
             with only_reading():
-                return _answer(_page.diagnose_text(str(given["log"] or ""), str(given.get("config") or ""), None))
+                return _answer(answers.diagnose_text(str(given["log"] or ""), str(given.get("config") or ""), None))
         place = self._place(given)
         config = [place.target] if place.log else []
         asked = list(place.log) or [place.target]
@@ -171,11 +171,11 @@ class State:
         with only_reading():
             return _answer(verbs.load("diagnose")(asked, config=config), live=True)
 
-    def _place(self, given: dict[str, Any]) -> _page_fix.Place:
+    def _place(self, given: dict[str, Any]) -> fix_preview.Place:
         """The run or the files that are meant. Raises PapertrainError for what is not served."""
         if "work" in given:
             number = given["work"] if isinstance(given["work"], int) else -1
-            return _page_fix.Place(target=pages.run_folder(self.site.space(number), str(given.get("run"))))
+            return fix_preview.Place(target=pages.run_folder(self.site.space(number), str(given.get("run"))))
         named = [str(given.get(k) or "").strip() for k in ("log_file", "config_file")]
         if not named[0]:
             raise PapertrainError(say("paste a log, or drop a file"), code="missing-argument")
@@ -184,7 +184,7 @@ class State:
             confine("file", path, list(self.site.folders), is_path=True)
             if not path.is_file():
                 raise PapertrainError(say("no such file"), code="no-file", file=path)
-        return _page_fix.Place(target=found[-1], log=(found[0],) if len(found) > 1 else ())
+        return fix_preview.Place(target=found[-1], log=(found[0],) if len(found) > 1 else ())
 
     # ---- fix
 
@@ -193,7 +193,7 @@ class State:
         from papertrain.report.html_findings import diff
 
         with only_reading():
-            made = _page_fix.proposal(self._place(given), str(given.get("id")), self.site.folders)
+            made = fix_preview.proposal(self._place(given), str(given.get("id")), self.site.folders)
         shown = "".join(
             f"<h5>{escape(name)}</h5>{_or_unchanged(diff(text) if text else '')}" for name, text in made.diffs()
         )
@@ -210,7 +210,7 @@ class State:
         if not self.site.writing:
             raise Refused(say("this page only reads"), code="read-only", ask=["papertrain serve --write"])
         place, id = self._place(given), str(given.get("id"))
-        done = _page_fix.apply(place, id, str(given.get("digest")), self.site.folders)
+        done = fix_preview.apply(place, id, str(given.get("digest")), self.site.folders)
         return {"html": three_parts(_without_body(done, action=done.action)), "applied": done.data["applied"]}
 
     # ---- what takes longer than a page may

@@ -18,8 +18,8 @@ from papertrain.core.texts import language, say
 from papertrain.core.values import Value
 from papertrain.core.workspace import Workspace
 from papertrain.report.html import table
-from papertrain.verbs import _page_fix
-from papertrain.verbs import _report as parts
+from papertrain.verbs.page import fix_preview
+from papertrain.verbs.page import parts as parts
 from papertrain.web import controls, forms
 from papertrain.web.kept import Kept
 from papertrain.web.shell import shell
@@ -210,7 +210,7 @@ def diagnose(site: Site) -> str:
     for i, folder in enumerate(site.folders):
         if Workspace.is_workspace(folder):
             space = Workspace(folder)
-            runs += [(f"{i}/{r}", f"{folder.name}: {r}") for r in _page_fix.runs_with_log(space, runs_of(space))]
+            runs += [(f"{i}/{r}", f"{folder.name}: {r}") for r in fix_preview.runs_with_log(space, runs_of(space))]
     found = [("", controls.diagnose_forms(runs)), (say("Answer"), controls.answer_part())]
     return shell(site, say("Diagnose"), found, here="diagnose", script="diagnose.js")
 

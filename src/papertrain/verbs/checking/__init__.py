@@ -1,0 +1,1 @@
+"""The parts of `check`: what was found in words, manuscripts, rows."""

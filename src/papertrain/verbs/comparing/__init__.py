@@ -1,0 +1,1 @@
+"""From scores to tables, figures and statements: the parts of `compare`."""

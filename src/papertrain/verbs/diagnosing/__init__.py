@@ -1,0 +1,1 @@
+"""From paths to a case: the parts of `diagnose`."""

@@ -1,0 +1,1 @@
+"""Scores of runs: the commands that make them, and how they are read back."""

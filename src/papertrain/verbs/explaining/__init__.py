@@ -1,0 +1,1 @@
+"""What `explain` can explain, a look-up for each kind of thing."""

@@ -1,0 +1,1 @@
+"""The change that is made, and its proof: the parts of `fix`."""

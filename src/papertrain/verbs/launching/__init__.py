@@ -1,0 +1,1 @@
+"""Starting runs: which cells, what starts each, and what is kept of it."""

@@ -1,0 +1,1 @@
+"""From words to a plan, and from a plan to words: the parts of `plan` and `explain`."""

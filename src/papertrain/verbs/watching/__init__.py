@@ -1,0 +1,1 @@
+"""The words and the live view of `watch`."""

@@ -1,0 +1,146 @@
+"""The live view of `watch`: redrawn on a terminal, one line per change in a pipe."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from papertrain.core.redact import redact
+from papertrain.core.units import show_seconds
+
+if TYPE_CHECKING:
+    from papertrain.core.training import TrainingPlan
+    from papertrain.monitor.history import History
+    from papertrain.monitor.run import Examination
+
+COLOURS = {"critical": "\x1b[1;31m", "warning": "\x1b[33m", "normal": "\x1b[32m"}
+
+
+def follow(
+    targets: list[Path],
+    plan_of: Callable[[Path], TrainingPlan | None],
+    *,
+    live: bool,
+    until: str | None,
+    notify: str | None,
+    interval: float,
+) -> tuple[list[Examination], list[History]]:
+    """Until every run has ended, the level is reached, or Ctrl-C."""
+    from papertrain.monitor.live import Alarms, Follower, tell
+    from papertrain.monitor.verdict import ORDER
+
+    follower = Follower(targets, plan_of)
+    alarms = Alarms("warning" if until != "critical" else "critical")
+    screen = Screen(live)
+    began = time.monotonic()
+    first = [0]
+    try:
+        while True:
+            found = follower.look()
+            news = alarms.new(found)
+            if notify and news:
+                problem = tell(notify, [redact(line) for _, line in news])
+                if problem:
+                    screen.say(problem)
+            if live:
+                first[0] = first[0] or sum(e.last_step for e in found)
+                screen.draw(found, list(follower.histories()), [line for _, line in news], rate(found, first[0], began))
+            if until and any(ORDER.index(e.level) >= ORDER.index(until) for e in found):
+                break
+            if all(e.ended for e in found):
+                break
+            time.sleep(interval)
+    except KeyboardInterrupt:
+        pass
+    finally:
+        screen.close()
+    return follower.look(final=True), list(follower.histories())
+
+
+def rate(found: list[Examination], first: int, began: float) -> float | None:
+    """Seconds per step since the view was opened, for a single run."""
+    steps = sum(e.last_step for e in found) - first
+    return (time.monotonic() - began) / steps if len(found) == 1 and steps > 0 else None
+
+
+class Screen:
+    """Standard output, redacted. A terminal is redrawn in place; a pipe gets a line when something has changed."""
+
+    def __init__(self, live: bool) -> None:
+        self.terminal = live and sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
+        self.colour = self.terminal and not os.environ.get("NO_COLOR")
+        self.last: list[str] = []
+        if self.terminal:
+            sys.stdout.write("\x1b[?25l\x1b[2J")
+
+    def draw(
+        self, found: list[Examination], histories: list[History], news: list[str], seconds_per_step: float | None
+    ) -> None:
+        if not self.terminal:
+            self.pipe(found, news)
+            return
+        columns, rows = shutil.get_terminal_size((80, 24))
+        lines = self.view(found, histories, seconds_per_step, columns, rows)
+        shown = [self.paint(redact(line, terminal=True)[:columns]) for line in lines[: rows - 1]]
+        sys.stdout.write("\x1b[H" + "".join(f"{line}\x1b[K\r\n" for line in shown) + "\x1b[J")
+        sys.stdout.flush()
+
+    def view(
+        self,
+        found: list[Examination],
+        histories: list[History],
+        seconds_per_step: float | None,
+        columns: int,
+        rows: int,
+    ) -> list[str]:
+        from papertrain.monitor.verdict import ORDER
+        from papertrain.report.curves import plot, spark
+        from papertrain.verbs.watching.text import headline, signal_lines
+
+        clock = time.strftime("%H:%M:%S")
+        worst = max(range(len(found)), key=lambda i: ORDER.index(found[i].level))
+        e, run = found[worst], histories[worst]
+        lines = [f"papertrain watch  {clock}  Ctrl-C ends the view, not the run", headline(e)]
+        if len(found) > 1:
+            for other, h in list(zip(found, histories))[: max(3, rows // 3)]:
+                values = h.raw_loss.values[-200:] if h.raw_loss is not None else []
+                lines.append(f"  {other.level:<8} {other.name:<30.30} {spark(values, width=24)}")
+        if seconds_per_step and e.total_steps and e.total_steps > e.last_step:
+            left = (e.total_steps - e.last_step) * seconds_per_step
+            lines.append(f"  {seconds_per_step:.2f} s a step, {show_seconds(left)} left")
+        lines += ["", *signal_lines(e, columns), ""]
+        c = run.raw_loss
+        if c is not None and len(c) >= 2 and rows - len(lines) > 5:
+            lines += plot(
+                c.steps, c.values, width=columns - 2, height=max(3, min(10, rows - len(lines) - 4)), title=c.raw
+            )
+        return lines
+
+    def paint(self, line: str) -> str:
+        if self.colour:
+            for level, code in COLOURS.items():
+                if f" {level} " in line or line.startswith(level):
+                    return f"{code}{line}\x1b[0m"
+        return line
+
+    def pipe(self, found: list[Examination], news: list[str]) -> None:
+        from papertrain.verbs.watching.text import headline
+
+        lines = [headline(e) for e in found]
+        for line in [x for x in lines if x not in self.last] + news:
+            self.say(line)
+        self.last = lines
+
+    def say(self, line: str) -> None:
+        sys.stdout.write(redact(line, terminal=sys.stdout.isatty()) + "\n")
+        sys.stdout.flush()
+
+    def close(self) -> None:
+        if self.terminal:
+            sys.stdout.write("\x1b[?25h\r\n")
+            sys.stdout.flush()
