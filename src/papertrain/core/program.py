@@ -34,6 +34,18 @@ class Program(Value, frozen=True, kw_only=True):
     resume: tuple[str, ...] = ()
 
 
+COMES_FROM = {
+    "llamafactory-cli": "llamafactory", "axolotl": "axolotl", "trl": "trl", "accelerate": "accelerate", "torchrun": "torch", "deepspeed": "deepspeed",
+    "lm_eval": "lm-eval", "ray": "ray[default]",
+}  # fmt: skip
+"""Program → the package that installs it."""
+
+
+def program_of(package: str) -> str:
+    """The program that a package installs; empty where it has none that starts anything."""
+    return next((program for program, comes_from in COMES_FROM.items() if comes_from == package), "")
+
+
 def shell_line(words: Iterable[str]) -> str:
     """The words as one shell line; `$NAME` and `$(…)` stay as they are, for scripts."""
     return " ".join(w if w.startswith(("$", '"$')) else shlex.quote(w) for w in words)

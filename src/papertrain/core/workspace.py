@@ -284,6 +284,11 @@ class Workspace:
         return content if isinstance(content, dict) else {}
 
 
+def has_checkpoint(folder: Path) -> bool:
+    """Whether a run has left anything in its folder to go on from."""
+    return any(p.is_dir() for p in folder.glob("checkpoint-*"))
+
+
 def _job_code(folder: Path) -> int | None:
     """The exit code that a job's own script left behind when it ended; None while it waits or runs."""
     try:

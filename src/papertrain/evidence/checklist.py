@@ -14,10 +14,11 @@ from papertrain.core.environment import read_environment
 from papertrain.core.evidence import read_evidence, stale
 from papertrain.core.files import sha256_file
 from papertrain.core.gate import confirmation
+from papertrain.core.program import program_of
 from papertrain.core.texts import say
 from papertrain.core.values import Mode, Value
 from papertrain.core.ways import nearest_way, too_large, way, words
-from papertrain.core.workspace import Run, Workspace
+from papertrain.core.workspace import Run, Workspace, has_checkpoint
 from papertrain.evidence.test_set import FILES, TOPIC, adding, lacks_test, named_files, predicting, unpredicted
 
 State = Literal["done", "unconfirmed", "missing", "stale"]
@@ -102,7 +103,7 @@ def launching(work: Workspace, run: Run | None = None) -> str:
         words += ["--env", env]
     if run is not None and run.state == "stale":
         words += ["--overwrite"]
-    elif run is not None and (run.state == "interrupted" or _has_checkpoint(work.run_path(run.id))):
+    elif run is not None and (run.state == "interrupted" or has_checkpoint(work.run_path(run.id))):
         words += ["--resume"]
     return line("papertrain", "launch", work.root, *words, "--dry-run" if untrainable(work, record) else "--yes")
 
@@ -126,13 +127,6 @@ def scorable(work: Workspace, run: Run) -> str:
     return predicting(work, run) or line("papertrain", "explain", TOPIC, "--plan", work.root)
 
 
-def _has_checkpoint(place: Path) -> bool:
-    return any(p.is_dir() for p in place.glob("checkpoint-*"))
-
-
-PROGRAMS = {"llamafactory": "llamafactory-cli", "axolotl": "axolotl", "trl": "trl"}
-
-
 def untrainable(work: Workspace, record: dict[str, Any] | None = None) -> str:
     """What a training would not find here (torch, or the framework's program), as far as it can be seen; else empty."""
     record = _last_record(work, None) if record is None else record
@@ -146,8 +140,8 @@ def untrainable(work: Workspace, record: dict[str, Any] | None = None) -> str:
         if target == "script":
             return "" if any(e is not None and e.python and e.version("torch") for e in near) else "torch"
         places = [Path(e.path) for e in near if e is not None]
-    program = PROGRAMS.get(str(target))
-    if program is None:
+    program = program_of(str(target))
+    if not program:
         return ""
     path = os.pathsep.join(
         [*(str(p / "bin") for p in places), str(Path(sys.executable).parent), os.environ.get("PATH", "")]

@@ -169,6 +169,7 @@ def _prepared(
 ) -> Ready:  # fmt: skip
     """One cell with its command; refused where it runs already, is done, or would be mixed with an earlier attempt."""
     from papertrain.core.errors import Refused
+    from papertrain.core.workspace import has_checkpoint
     from papertrain.verbs.launching import starting
 
     place = space.run_path(cell.id)
@@ -194,10 +195,10 @@ def _prepared(
         environment,
         target=target,
         launcher=launcher,
-        resume=resume and starting.has_checkpoint(place),
+        resume=resume and has_checkpoint(place),
         more=more,
     )
-    if cell.state in ("failed", "interrupted") and not resume and not overwrite and starting.has_checkpoint(place):
+    if cell.state in ("failed", "interrupted") and not resume and not overwrite and has_checkpoint(place):
         raise Refused(
             f"{cell.id} left checkpoints behind ({cell.because})", code="has-checkpoints", file=place,
             ask=["--resume goes on from the last one", "--overwrite sets them aside and starts anew"], command=line("papertrain", "launch", space.root, "--run", cell.id, "--resume", "--yes"),

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from papertrain.core.commands import line
 from papertrain.core.errors import PapertrainError
 from papertrain.core.files import Writer
+from papertrain.core.program import COMES_FROM
 from papertrain.core.report import Report
 from papertrain.core.texts import say
 
@@ -21,8 +22,6 @@ if TYPE_CHECKING:
     from papertrain.core.values import Mode
     from papertrain.core.workspace import Workspace
 
-PROGRAMS = {"lm_eval": "lm-eval", "llamafactory-cli": "llamafactory"}
-"""Program → the package that it comes from."""
 SEED = 7
 
 
@@ -120,11 +119,11 @@ def _words(words: list[str], environment: Environment | None) -> list[str]:
     if words[0] == "python":
         return [environment.python, *words[1:]]
     program = Path(environment.python).parent / words[0]
-    if words[0] in PROGRAMS and not program.is_file():
+    if words[0] in COMES_FROM and not program.is_file():
         raise PapertrainError(
             f"{words[0]} is not in {environment.path}",
             code="needs-package",
-            ask=[f"pip install {PROGRAMS[words[0]]} there, or --env PATH of an environment that has it"],
+            ask=[f"pip install {COMES_FROM[words[0]]} there, or --env PATH of an environment that has it"],
         )
     return [str(program) if program.is_file() else words[0], *words[1:]]
 

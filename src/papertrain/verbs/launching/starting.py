@@ -21,7 +21,7 @@ from papertrain.core.discover import discover
 from papertrain.core.environment import Environment, interpreter_environment, of_a_child, read_environment
 from papertrain.core.errors import PapertrainError, Refused, nearest
 from papertrain.core.files import Writer, contained
-from papertrain.core.program import Program, Variable, shell_line
+from papertrain.core.program import COMES_FROM, Program, Variable, shell_line
 from papertrain.core.redact import holds_secret
 from papertrain.core.site import Site, read_site
 from papertrain.core.texts import say
@@ -150,9 +150,7 @@ def cannot_start(work: Workspace, one: Ready, environment: Environment | None) -
     word = one.start.words[0]
     if runnable(word, work.root, variables(one, environment)["PATH"]):
         return None
-    package = {"llamafactory-cli": "llamafactory", "axolotl": "axolotl", "trl": "trl", "accelerate": "accelerate"}.get(
-        word
-    )
+    package = COMES_FROM.get(word)
     pip = None
     if package is not None:
         own = environment is not None and environment.python is not None
@@ -450,10 +448,6 @@ def _read(path: Path) -> dict[str, Any]:
     except (OSError, ValueError):
         return {}
     return content if isinstance(content, dict) else {}
-
-
-def has_checkpoint(place: Path) -> bool:
-    return any(p.is_dir() for p in place.glob("checkpoint-*"))
 
 
 def set_aside(work: Workspace, run: str) -> str | None:

@@ -20,6 +20,7 @@ from papertrain.core.files import Writer, size_of
 from papertrain.core.program import Variable
 from papertrain.core.texts import say
 from papertrain.core.values import Mode, Value
+from papertrain.core.workspace import has_checkpoint
 from papertrain.run.checkpoints import checkpoints, keep_good
 from papertrain.run.kills import kernel_kills
 from papertrain.run.slurm_jobs import INFRASTRUCTURE, JobEnd, cancel, excluding, wait
@@ -362,7 +363,7 @@ def _next(
     """The same run, to be started again: from its last checkpoint if it has one, with what was changed."""
     again = starting.ready(
         space, one.run, environment, target=one.target if one.target != "command" else None, launcher=one.launcher,
-        resume=starting.has_checkpoint(space.run_path(one.run.id)), more=more,
+        resume=has_checkpoint(space.run_path(one.run.id)), more=more,
     )  # fmt: skip
     kept = [v for v in again.start.environment if v.name not in extra]
     variables = (*kept, *(Variable(k, v) for k, v in extra.items()))
