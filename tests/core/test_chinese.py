@@ -48,7 +48,9 @@ def fields(text: str) -> list[tuple[str, str | None, str | None]]:
 
 
 def test_every_sentence_of_the_verbs_is_there_in_chinese() -> None:
-    assert not sorted(s for s, where in sentences().items() if any(w.startswith("verbs/") for w in where) and s not in ZH)
+    assert not sorted(
+        s for s, where in sentences().items() if any(w.startswith("verbs/") for w in where) and s not in ZH
+    )
 
 
 def test_nearly_every_other_sentence_is_there_too() -> None:
