@@ -34,10 +34,10 @@ def main(argv: list[str] | None = None) -> int:
             warnings.simplefilter("ignore")
             return _run(args)
     except KeyboardInterrupt:
-        sys.stderr.write("\ninterrupted: nothing half-written is left behind\n")
+        _tell("\ninterrupted: nothing half-written is left behind\n")
         return INTERRUPTED
     except BrokenPipeError:
-        _nowhere(sys.stdout)
+        _give_up_output()
         return 0
     except OSError as error:
         return _unwritable(error)
@@ -80,22 +80,41 @@ def _streams() -> None:
             reconfigure(errors="replace")
 
 
-def _nowhere(stream: Any) -> None:
-    """What is still in the buffer is given up, so that Python does not complain at its end."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
-
-
 def _unwritable(error: OSError) -> int:
     """The answer itself cannot be written: a full disk, a terminal that went away."""
     from papertrain.core.errors import of_system
 
-    _nowhere(sys.stdout)
-    try:
-        sys.stderr.write(f"papertrain: {of_system(error).one_line()}\n")
-        sys.stderr.flush()
-    except OSError:
-        _nowhere(sys.stderr)
+    _give_up_output()
+    _tell(f"papertrain: {of_system(error).one_line()}\n")
     return 2
+
+
+def _give_up_output() -> None:
+    from papertrain.core.progress import nowhere
+
+    nowhere(sys.stdout)
+
+
+def _tell(text: str) -> None:
+    from papertrain.core.progress import tell
+    from papertrain.core.redact import redact
+
+    tell(redact(text, terminal=sys.stderr.isatty()))
+
+
+@contextlib.contextmanager
+def _read_to_the_end_or_not() -> Iterator[None]:
+    """A reader that has seen enough (`… | head -1`) closes the pipe; the exit code still says what was found."""
+    try:
+        yield
+    except BrokenPipeError:
+        _give_up_output()
+
+
+def _wants_json(args: list[str]) -> bool:
+    """Also in a command line that cannot be parsed. The parts that --fields names are parts of the JSON document."""
+    own = args[: args.index("--")] if "--" in args else args
+    return any(a == "--json" or a.split("=", 1)[0] == "--fields" for a in own)
 
 
 def _run(args: list[str]) -> int:
@@ -110,7 +129,7 @@ def _run(args: list[str]) -> int:
 
     texts.language.set(_asked_language(args))  # before anything can be wrong: that is said in it too
     name = args[0]
-    wants_json = "--json" in args
+    wants_json = _wants_json(args)
     if name not in known:
         error = PapertrainError(
             f"no verb {name!r}", code="unknown-verb", nearest=nearest(name, known), command="papertrain --help"
@@ -149,7 +168,8 @@ def _call(name: str, options: dict[str, Any], face: dict[str, Any]) -> int:
             if type(error).__module__ != "_csv":
                 raise
             raise PapertrainError(f"a table that cannot be read as CSV: {error}", code="broken-csv") from error
-        show(report, **{k: face[k] for k in ("json", "brief", "fields", "quiet", "verbose")})
+        with _read_to_the_end_or_not():
+            show(report, **{k: face[k] for k in ("json", "brief", "fields", "quiet", "verbose")})
     except PapertrainError as error:
         if _interrupts:
             raise KeyboardInterrupt from error
@@ -173,7 +193,8 @@ def _call(name: str, options: dict[str, Any], face: dict[str, Any]) -> int:
 def _failed(error: Any, verb: str, as_json: bool) -> int:
     from papertrain.report.show import show_error
 
-    show_error(error, verb, as_json)
+    with _read_to_the_end_or_not():
+        show_error(error, verb, as_json)
     return int(error.exit)
 
 
@@ -195,7 +216,7 @@ def _fault(error: Exception, verb: str, face: dict[str, Any]) -> int:
     except OSError:
         where = "--debug shows the trace"
     if face["debug"]:
-        sys.stderr.write(trace)
+        _tell(trace)
     fault = PapertrainError(
         f"a fault of papertrain itself ({type(error).__name__}); {where}",
         code="fault",
@@ -208,16 +229,19 @@ def _fault(error: Exception, verb: str, face: dict[str, Any]) -> int:
 def _trace() -> None:
     import traceback
 
-    from papertrain.core.redact import redact
-
-    sys.stderr.write(redact(traceback.format_exc()))
+    _tell(traceback.format_exc())
 
 
 # ---- parsing
 
 
 class _Parser(argparse.ArgumentParser):
-    """argparse, with our one-line error and the nearest option."""
+    """argparse, with our one-line error and the nearest option; a help that cannot be written is an error, as any answer."""
+
+    def _print_message(self, message: str, file: Any = None) -> None:
+        stream = file or sys.stdout
+        stream.write(message)
+        stream.flush()
 
     def error(self, message: str) -> NoReturn:
         from papertrain.core.errors import PapertrainError, nearest

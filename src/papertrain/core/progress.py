@@ -2,15 +2,32 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
+from typing import Any
 
 PLAIN_SECONDS = 20.0
 
 quiet: ContextVar[bool] = ContextVar("quiet", default=False)
+
+
+def tell(text: str) -> None:
+    """Write it to standard error now. Where that is full or gone nothing is said: the work, and its exit code, go on."""
+    try:
+        sys.stderr.write(text)
+        sys.stderr.flush()
+    except (OSError, ValueError):
+        nowhere(sys.stderr)
+
+
+def nowhere(stream: Any) -> None:
+    """What is still in its buffer is given up, so that Python does not complain at its end and change the exit code."""
+    with suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 @contextmanager
@@ -23,18 +40,15 @@ def bar(label: str, *, width: int = 28, every_seconds: float = 0.1) -> Iterator[
     if not sys.stderr.isatty():
         last = start
 
-        def tell(done: int, total: int) -> None:
+        def now_and_then(done: int, total: int) -> None:
             nonlocal last
             now = time.monotonic()
             if now - last >= PLAIN_SECONDS and 0 < done < total:
                 last = now
                 left = (now - start) * (total - done) / done
-                sys.stderr.write(
-                    f"{label}: {done:,} of {total:,}, {100 * done / total:.0f} %, about {left:.0f} s left\n"
-                )
-                sys.stderr.flush()
+                tell(f"{label}: {done:,} of {total:,}, {100 * done / total:.0f} %, about {left:.0f} s left\n")
 
-        yield tell
+        yield now_and_then
         return
 
     def advance(done: int, total: int) -> None:
@@ -47,11 +61,9 @@ def bar(label: str, *, width: int = 28, every_seconds: float = 0.1) -> Iterator[
         left = (now - start) * (1 - share) / share if share > 0.01 else None
         rest = "" if left is None else f" {left:4.0f} s left"
         filled = int(share * width)
-        sys.stderr.write(f"\r{label} {'█' * filled}{'·' * (width - filled)} {100 * share:3.0f} %{rest}\x1b[K")
-        sys.stderr.flush()
+        tell(f"\r{label} {'█' * filled}{'·' * (width - filled)} {100 * share:3.0f} %{rest}\x1b[K")
 
     try:
         yield advance
     finally:
-        sys.stderr.write("\r\x1b[K")
-        sys.stderr.flush()
+        tell("\r\x1b[K")

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from papertrain.core.errors import PapertrainError
+from papertrain.core.progress import tell
 from papertrain.core.redact import redact, redact_json
 from papertrain.core.report import SCHEMA, Report
 from papertrain.core.sentences import translated
@@ -40,7 +41,12 @@ def show(report: Report, *, json: bool, brief: bool, fields: str | None, quiet: 
 
 
 def show_error(error: PapertrainError, verb: str, as_json: bool) -> None:
-    """One line on standard error, or the envelope with `data.error` on standard output."""
+    """One line on standard error, and with `--json` the envelope with `data.error` on standard output."""
+    line = f"papertrain {verb}: {error.one_line()}" if verb != "papertrain" else f"papertrain: {error.one_line()}"
+    tail = "; ".join(map(translated, error.ask))
+    line += f" ({tail})" if tail else ""
+    line += say("; try: {command}", command=error.command) if error.command else ""
+    tell(redact(" ".join(line.split()), terminal=sys.stderr.isatty()) + "\n")
     if as_json:
         document: dict[str, Any] = {
             "schema": SCHEMA,
@@ -54,12 +60,6 @@ def show_error(error: PapertrainError, verb: str, as_json: bool) -> None:
             "data": {"error": error.error()},
         }
         _print_json(document)
-        return
-    line = f"papertrain {verb}: {error.one_line()}" if verb != "papertrain" else f"papertrain: {error.one_line()}"
-    tail = "; ".join(map(translated, error.ask))
-    line += f" ({tail})" if tail else ""
-    line += say("; try: {command}", command=error.command) if error.command else ""
-    sys.stderr.write(redact(" ".join(line.split()), terminal=sys.stderr.isatty()) + "\n")
 
 
 def show_failure(error: dict[str, Any], verb: str) -> None:
@@ -67,7 +67,7 @@ def show_failure(error: dict[str, Any], verb: str) -> None:
     where = error.get("where") or {}
     place = f"{where.get('file')}:{where['line']}: " if where.get("line") else f"{where['file']}: " if where else ""
     line = f"papertrain {verb}: {place}{error.get('says', '')}"
-    sys.stderr.write(redact(" ".join(line.split()), terminal=sys.stderr.isatty()) + "\n")
+    tell(redact(" ".join(line.split()), terminal=sys.stderr.isatty()) + "\n")
 
 
 def text_of(report: Report, *, verbose: bool = False, brief: bool = False) -> str:
