@@ -18,6 +18,9 @@ FIRST = ("plan", "check", "launch", "watch", "diagnose", "fix", "compare", "stat
 """What `--help` shows first; every other verb stands under "more"."""
 
 INTERRUPTED = 130
+LONGEST_CHOICES = 40
+WIDE_ENOUGH = 96
+NUMBERS = {int: "N", float: "X"}
 FACE = ("json", "brief", "fields", "debug", "quiet", "lang", "fail_on", "verbose")
 
 
@@ -121,13 +124,14 @@ def _run(args: list[str]) -> int:
     from papertrain import verbs
 
     known = verbs.names()
-    if not args or args[0] in ("-h", "--help", "help"):
-        print(_overview(known), flush=True)
-        return 0 if args else 2
     from papertrain.core import texts
     from papertrain.core.errors import PapertrainError, nearest
 
+    args = _verb_first(args)
     texts.language.set(_asked_language(args))  # before anything can be wrong: that is said in it too
+    if not args or args[0] in ("-h", "--help", "help"):
+        print(_overview(known), flush=True)
+        return 0 if args else 2
     name = args[0]
     wants_json = _wants_json(args)
     if name not in known:
@@ -254,29 +258,34 @@ class _Parser(argparse.ArgumentParser):
 
 
 def parser_of(name: str) -> argparse.ArgumentParser:
-    """The parser of a verb, derived from its signature."""
+    """The parser of a verb, derived from its signature; its help is in the user's language."""
     from papertrain import verbs
+    from papertrain.core.help import Layout, columns, described, helped
     from papertrain.core.params import parameters
 
     verb = verbs.load(name)
-    doc = (verb.__doc__ or "").strip()
+    params = parameters(verb)
     parser = _Parser(
         prog=f"papertrain {name}",
-        description=_dedent(doc),
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        usage=_usage(name, params),
+        description=described(verb.__doc__, columns()),
+        formatter_class=Layout,
         allow_abbrev=False,
+        add_help=False,
     )
-    own = parser  # its options stand in argparse's own group, with --help
-    more = parser.add_argument_group("more options")
-    for p in parameters(verb):
+    given = parser.add_argument_group(helped("arguments"))
+    own = parser.add_argument_group(helped("options"))
+    more = parser.add_argument_group(helped("more options"))
+    for p in params:
         if p.name == "passthrough":
             continue
-        keywords: dict[str, Any] = {"help": p.arg.help.replace("%", "%%"), "default": p.default}
+        text, metavar = _about(p)
+        keywords: dict[str, Any] = {"help": text.replace("%", "%%"), "default": p.default}
         if p.kind is bool:
             keywords["action"] = "store_true"
         else:
             keywords["type"] = _path if p.kind is Path else p.kind
-            keywords["metavar"] = p.arg.metavar or ("|".join(p.choices) if p.choices else p.name.upper().rstrip("_"))
+            keywords["metavar"] = metavar
             if p.choices:
                 keywords["choices"] = p.choices
         if p.option is None:
@@ -284,15 +293,46 @@ def parser_of(name: str) -> argparse.ArgumentParser:
             nargs = ("+" if p.required else "*") if p.many else (None if p.required else "?")
             if nargs:
                 keywords["nargs"] = nargs
-            parser.add_argument(p.name, **keywords)
+            given.add_argument(p.name, **keywords)
             continue
         if p.many:
             keywords["action"] = "append"
             keywords["default"] = None
         flags = [p.option] + ([f"-{p.arg.short}"] if p.arg.short else [])
         (more if p.arg.advanced else own).add_argument(*flags, dest=p.name, required=p.required, **keywords)
-    _face_options(parser.add_argument_group("common options"))
+    _face_options(parser.add_argument_group(helped("options of every verb")))
     return parser
+
+
+def _about(p: Any) -> tuple[str, str]:
+    """(help, name of the value). Choices that would fill a line stand in the help."""
+    from papertrain.core.help import helped
+
+    text, metavar = helped(p.arg.help), p.arg.metavar or NUMBERS.get(p.kind) or p.name.upper().rstrip("_")
+    if not p.choices or p.arg.metavar:
+        return text, metavar
+    joined = "|".join(p.choices)
+    return (text, joined) if len(joined) <= LONGEST_CHOICES else (f"{text}: {', '.join(p.choices)}", metavar)
+
+
+def _usage(name: str, params: list[Any]) -> str:
+    """What must be given, and what may; every option stands below."""
+    from papertrain.core.help import helped
+
+    words = [f"papertrain {name}"]
+    for p in params:
+        value = _about(p)[1]
+        if p.name == "passthrough":
+            continue
+        if p.option is None:
+            shown = f"{value} …" if p.many else value
+            words.append(shown if p.required else f"[{shown}]")
+        elif p.required:
+            words.append(f"{p.option} {value}")
+    words.append(f"[{helped('options')}]")
+    if any(p.name == "passthrough" for p in params):
+        words.append("[-- …]")
+    return " ".join(words).replace("%", "%%")
 
 
 def _path(text: str) -> Path:
@@ -303,24 +343,29 @@ def _path(text: str) -> Path:
 
 
 def _face_options(group: Any) -> None:
-    group.add_argument("--json", action="store_true", help="print one JSON document instead of text")
-    group.add_argument("--brief", action="store_true", help="keep the answer short")
-    group.add_argument("--fields", metavar="A,B.C", help="with --json: only these parts of data")
-    group.add_argument("-v", "--verbose", action="store_true", help="show everything")
-    group.add_argument("-q", "--quiet", action="store_true", help="only the result, no progress")
+    from papertrain.core.help import helped
+
+    group.add_argument("-h", "--help", action="help", help=helped("show this help and stop"))
+    group.add_argument("--json", action="store_true", help=helped("print one JSON document instead of text"))
+    group.add_argument("--brief", action="store_true", help=helped("keep the answer short"))
+    group.add_argument("--fields", metavar="A,B.C", help=helped("with --json: only these parts of data"))
+    group.add_argument("-v", "--verbose", action="store_true", help=helped("show everything"))
+    group.add_argument("-q", "--quiet", action="store_true", help=helped("only the result, no progress"))
     group.add_argument(
         "--lang",
         choices=("en", "zh"),
+        metavar="en|zh",
         default=_language(),
-        help="language of the sentences",
+        help=helped("language of the sentences (default: PAPERTRAIN_LANG, else the locale)"),
     )
     group.add_argument(
         "--fail-on",
         choices=("error", "warning", "never"),
+        metavar="error|warning|never",
         default="error",
-        help="which findings give exit code 1 (default error)",
+        help=helped("which findings give exit code 1 (default error)"),
     )
-    group.add_argument("--debug", action="store_true", help="show the trace of an error")
+    group.add_argument("--debug", action="store_true", help=helped("show the trace of an error"))
 
 
 def _asked_language(args: list[str]) -> str:
@@ -331,9 +376,21 @@ def _asked_language(args: list[str]) -> str:
 
 
 def _language() -> str:
-    """PAPERTRAIN_LANG, also written like a locale (`zh_CN.UTF-8`); English for any other."""
-    word = os.environ.get("PAPERTRAIN_LANG", "en").lower()[:2]
+    """PAPERTRAIN_LANG, else the locale (`zh_CN.UTF-8`), as gettext reads it; English for any that is not known here."""
+    said = next((v for n in ("PAPERTRAIN_LANG", "LC_ALL", "LC_MESSAGES", "LANG") if (v := os.environ.get(n))), "en")
+    word = said.lower()[:2]
     return word if word in ("en", "zh") else "en"
+
+
+def _verb_first(args: list[str]) -> list[str]:
+    """`papertrain --lang zh VERB …` is meant as `papertrain VERB --lang zh …`; `help VERB` as `VERB --help`."""
+    if args[:1] == ["--lang"] and len(args) > 2:
+        return [args[2], "--lang", args[1], *args[3:]]
+    if args[:1] and args[0].startswith("--lang=") and len(args) > 1:
+        return [args[1], args[0], *args[2:]]
+    if args[:1] == ["help"] and len(args) > 1 and not args[1].startswith("-"):
+        return [args[1], "--help", *args[2:]]
+    return args
 
 
 def _parse(name: str, args: list[str]) -> dict[str, Any]:
@@ -365,40 +422,50 @@ def _parse(name: str, args: list[str]) -> dict[str, Any]:
 # ---- help
 
 
-def _dedent(text: str) -> str:
-    import inspect
-
-    return inspect.cleandoc(text)
-
-
 def _overview(known: list[str]) -> str:
     from papertrain import verbs
+    from papertrain.core.help import aligned, columns, first_line, helped
+    from papertrain.core.wide import folded
 
-    def line(name: str) -> str:
-        doc = (verbs.load(name).__doc__ or "").strip().splitlines()
-        return f"  {name:<10} {doc[0] if doc else ''}"
+    room = columns()
 
+    def lines(names: list[str]) -> list[str]:
+        return list(aligned([(n, first_line(verbs.load(n).__doc__)) for n in names], 13, room))
+
+    def filled(text: str) -> list[str]:
+        return folded(helped(text), room)
+
+    starts = [
+        ("papertrain check sft.yaml ds_z2.json run.sh", helped("what would cost a night, before it does")),
+        ("papertrain diagnose train.log", helped("why a run failed, and the exact change")),
+        (
+            'papertrain plan MODEL --data FILE --gpu "4x A100-80GB"',
+            helped("parameters with reasons; does it fit, how long"),
+        ),
+    ]
     first = [n for n in FIRST if n in known]
-    rest = [n for n in known if n not in first]
     return "\n".join(
         [
-            "papertrain: a training engineer. Every answer has a result, an explanation and the next action.",
+            *filled("papertrain: a training engineer. Every answer has a result, an explanation and the next action."),
             "",
-            "usage: papertrain VERB …        papertrain VERB --help explains one",
+            f"{helped('usage')}: papertrain VERB …        {helped('papertrain VERB --help explains one')}",
             "",
-            "start here, no set-up needed:",
-            "  papertrain check sft.yaml ds_z2.json run.sh            what would cost a night, before it does",
-            "  papertrain diagnose train.log                          why a run failed, and the exact change",
-            '  papertrain plan MODEL --data FILE --gpu "4x A100-80GB" parameters with reasons; does it fit, how long',
+            *filled("start here, no set-up needed:"),
+            *(aligned(starts, 58, room) if room >= WIDE_ENOUGH else aligned(starts, 6, room)),
             "",
-            "verbs:",
-            *map(line, first),
+            f"{helped('verbs')}:",
+            *lines(first),
             "",
-            "more:",
-            *map(line, rest),
+            f"{helped('more')}:",
+            *lines([n for n in known if n not in first]),
             "",
-            "exit codes: 0 done · 1 a finding at or above --fail-on · 2 input wrong or missing · 3 refused · 4 our fault · 130 Ctrl-C",
-            "all verbs take --json, --brief, -v, -q, --lang en|zh, --debug; `papertrain --version` prints the version",
+            *filled(
+                "exit codes: 0 done · 1 a finding at or above --fail-on · 2 input wrong or missing · 3 refused · "
+                "4 our fault · 130 Ctrl-C"
+            ),
+            *filled(
+                "all verbs take --json, --brief, -v, -q, --lang en|zh, --debug; `papertrain --version` prints the version"
+            ),
         ]
     )
 

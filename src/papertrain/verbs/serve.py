@@ -17,12 +17,13 @@ def serve(
     host: Annotated[str, Arg("the address to listen on")] = "127.0.0.1",
     i_understand: Annotated[bool, Arg("needed for any address but this machine's own")] = False,
     no_open: Annotated[bool, Arg("do not open a browser")] = False,
-    write: Annotated[bool, Arg("let the page write a plan, or apply a fix, whose exact bytes it has shown")] = False,
+    write: Annotated[bool, Arg("let the page write a plan, a fix or a package that it has shown first")] = False,
 ) -> Report:
     """Show workspaces in a page on this machine: plan with sliders, live curves, diagnoses, results, package.
 
     Local and offline: 127.0.0.1, a random token in the address, nothing loaded from anywhere, nothing written without
-    --write. English and Chinese, light and dark, by what the browser asks for. Where ports are forbidden, `papertrain report WORK -o FILE.html` gives the same as a file.
+    --write. English and Chinese, light and dark, by what the browser asks for. Where ports are forbidden,
+    `papertrain report WORK -o FILE.html` gives the same as a file.
 
     papertrain serve work
     papertrain serve work --port 8765 --no-open

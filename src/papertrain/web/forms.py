@@ -10,8 +10,8 @@ from typing import Any
 from papertrain import verbs
 from papertrain.core.errors import PapertrainError, of_system
 from papertrain.core.files import only_reading
+from papertrain.core.help import helped
 from papertrain.core.schema import READING, arguments, confine, readable, unwritten
-from papertrain.core.sentences import translated
 from papertrain.core.texts import say
 from papertrain.report.html import three_parts
 from papertrain.web.shell import shell
@@ -47,7 +47,7 @@ def form(name: str, given: dict[str, str]) -> str:
             field = f'<select id="f-{p.name}" name="{p.name}" {about}>{options}</select>'
         else:
             field = f'<input id="f-{p.name}" name="{p.name}" value="{escape(value)}" placeholder="{escape(p.arg.metavar or "")}" {about}>'
-        fields.append(f'<p>{label}<br>{field} <small id="h-{p.name}">{escape(translated(p.arg.help))}</small></p>')
+        fields.append(f'<p>{label}<br>{field} <small id="h-{p.name}">{escape(helped(p.arg.help))}</small></p>')
     return f'<form method="post" action="/verb/{name}">{"".join(fields)}<button>{escape(say("Ask"))}</button></form>'
 
 

@@ -13,6 +13,7 @@ from urllib.parse import quote
 from papertrain import verbs
 from papertrain.core.commands import line
 from papertrain.core.errors import PapertrainError
+from papertrain.core.help import first_line
 from papertrain.core.sentences import translated
 from papertrain.core.texts import language, say
 from papertrain.core.values import Value
@@ -70,8 +71,7 @@ def home(site: Site) -> str:
         ways = " · ".join(f'<a href="/w/{i}/{r}">{escape(w)}</a>' for r, w in (("plan", say("Plan")), ("run", say("Run")), ("results", say("Results")), ("package", say("Package"))))  # fmt: skip
         rows.append(f'<li><a href="/report/{i}"><strong>{name}</strong></a>: {escape(answer.result)}. {escape(answer.explanation)}<br>{ways}</li>')  # fmt: skip
     asks = "".join(
-        f'<li><a href="/verb/{n}">{n}</a>: {escape(translated((verbs.load(n).__doc__ or "").strip().splitlines()[0]))}</li>'
-        for n in forms.reading()
+        f'<li><a href="/verb/{n}">{n}</a>: {escape(first_line(verbs.load(n).__doc__))}</li>' for n in forms.reading()
     )
     return shell(site, "papertrain", [(say("Workspaces"), f"<ul>{''.join(rows)}</ul>"), (say("Ask"), f"<ul>{asks}</ul>")], here="home")  # fmt: skip
 
