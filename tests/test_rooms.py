@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import graphlib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -37,6 +38,19 @@ def test_rooms_only_import_downwards(path: Path) -> None:
     room = path.relative_to(SRC).parts[0].removesuffix(".py")
     found = {name.split(".")[1] for _, name in imports(path) if name.startswith("papertrain.")}
     assert found <= MAY_IMPORT[room] | {room}
+
+
+def test_no_two_modules_of_the_verbs_need_each_other() -> None:
+    """Not at the top of a file and not inside a function; a type that is only named is no need."""
+    modules = {".".join(p.relative_to(SRC.parent).with_suffix("").parts): p for p in FILES if "verbs" in p.parts}
+    needs: dict[str, set[str]] = {}
+    for module, path in modules.items():
+        tree = ast.parse(path.read_text())
+        typed = {id(n) for x in ast.walk(tree) if isinstance(x, ast.If) and "TYPE_CHECKING" in ast.unparse(x.test) for n in ast.walk(x)}  # fmt: skip
+        found = [n for n in ast.walk(tree) if isinstance(n, ast.ImportFrom) and id(n) not in typed]
+        names = {name for n in found for a in n.names for name in (f"{n.module}.{a.name}", n.module or "")}
+        needs[module] = names & modules.keys() - {module}
+    assert list(graphlib.TopologicalSorter(needs).static_order())  # raises CycleError
 
 
 def test_no_module_of_the_package_imports_torch_or_pandas() -> None:

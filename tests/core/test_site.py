@@ -116,7 +116,7 @@ def test_slurms_ways_to_write_a_time() -> None:
 def test_a_training_on_a_login_node_is_refused_or_submitted(tmp_path: Path) -> None:
     from papertrain.core.errors import Refused
     from papertrain.core.site import Login, Site
-    from papertrain.verbs.launching.starting import _launcher
+    from papertrain.verbs.launching.ready import _launcher
 
     login = Site(login=Login(nodes=(socket.gethostname(),), minutes=10))
     p = Program(kind="python", words=("train.py",))

@@ -18,7 +18,7 @@ from papertrain.core.errors import PapertrainError
 from papertrain.run import slurm_jobs
 from papertrain.run.checkpoints import checkpoints, keep_good
 from papertrain.verbs.launch import launch
-from papertrain.verbs.launching import supervision
+from papertrain.verbs.launching import guard
 
 RUN = "base.toy.1"
 COUNT = """import json, os, pathlib, sys, time
@@ -105,7 +105,7 @@ def test_a_damaged_checkpoint_is_set_aside_and_the_one_before_is_used(tmp_path: 
 def test_a_run_whose_loss_is_not_finite_is_ended_before_its_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(supervision, "LOOK_SECONDS", 0.2)
+    monkeypatch.setattr(guard, "LOOK_SECONDS", 0.2)
     code = "[step(k) for k in range(1, 11)]; save(10)\n[step(k, float('nan'), float('nan')) for k in range(11, 16)]; save(15)\ntime.sleep(60)"
     work = study(tmp_path, code)
     report = launch(work, run=RUN, yes=True, supervise=True)
@@ -190,6 +190,20 @@ def test_a_slurm_job_whose_node_fails_is_submitted_again_without_that_node(tmp_p
     one, two = attempts(work)
     assert one["failure"] == "hardware-node-failure" and one["excluded_nodes"] == ["gpu04"] and one["did"] == "requeued"
     assert report.exit_code() == 0 and two["failure"] == ""
+
+
+def test_a_variable_that_mends_the_execution_stands_in_the_job_that_is_submitted_again(tmp_path: Path) -> None:
+    from papertrain.core.workspace import Workspace
+    from papertrain.verbs.launching.ready import ready
+
+    space = Workspace.open(study(tmp_path, ""))
+    cell = next(r for r in space.grid() if r.id == RUN)
+    one = ready(space, cell, None, target=None, launcher="slurm", resume=False, more=(), added={"PYTORCH_CUDA_ALLOC_CONF": "expandable_segments:True"})  # fmt: skip
+    lines = one.start.script.splitlines()
+    assert lines.count("export PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True") == 1
+    assert lines.index("export PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True") < next(
+        i for i, row in enumerate(lines) if row.startswith("srun")
+    )
 
 
 def test_node_lists_are_read_with_and_without_slurms_own_tool() -> None:

@@ -198,11 +198,11 @@ def _try(
 
     try:
         if work is not None and work.study.method(run.partition(".")[0]).kind == "train":
-            from papertrain.verbs.launch import launch
+            from papertrain.verbs.launching import cells, here, smoke_run
 
-            return say(
-                "tried: {said}", said=launch(work.root, run=run, smoke=True, yes=True, mode=mode, env=env).result
-            )
+            (cell,) = cells.cells(work, run, False, None, False)
+            found = here.environment_of(work, env)
+            return say("tried: {said}", said=smoke_run.smoke(work, cell, found, mode, target=None, start=True).result)
         return proofs.tried(changed[0], environment)
     except PapertrainError as error:
         return say("not tried: {why}", why=error.one_line())

@@ -40,7 +40,7 @@ def launched(
     from papertrain.core.gate import decide_mode, require_confirmed
     from papertrain.core.workspace import Workspace
     from papertrain.verbs.evaluating.commands import commands
-    from papertrain.verbs.launching import starting
+    from papertrain.verbs.launching.here import environment_of
 
     space = Workspace.open(work)
     settled = decide_mode(mode, space.root)
@@ -54,7 +54,7 @@ def launched(
         )
     for method in dict.fromkeys(r["run"].split(".")[0] for r in rows):
         require_confirmed(space, method, settled, say("evaluation of {method}", method=method))
-    environment = starting.environment_of(space, env)
+    environment = environment_of(space, env)
     able = [r for r in rows if not r["because"]]
     waiting = tuple(f"{r['run']}: {r['because']}" for r in rows if r["because"])
     body = "\n\n".join(f"  # {r['run']} · {r['with']}\n  {r['command']}" for r in rows)

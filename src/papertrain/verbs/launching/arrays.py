@@ -15,12 +15,14 @@ from papertrain.core.slurm import Task, sbatch
 from papertrain.core.texts import say
 from papertrain.core.workspace import JOB_END
 from papertrain.verbs.launching import starting
+from papertrain.verbs.launching.here import variables
+from papertrain.verbs.launching.jobs import hours_of, preflight_of
 
 if TYPE_CHECKING:
     from papertrain.core.environment import Environment
     from papertrain.core.values import Mode
     from papertrain.core.workspace import Workspace
-    from papertrain.verbs.launching.starting import Ready
+    from papertrain.verbs.launching.ready import Ready
 
 FILE = "runs/array.sbatch"
 
@@ -37,10 +39,11 @@ def script(work: Workspace, todo: Sequence[Ready]) -> str:
         Task(program=one.program, log=f"runs/{one.run.id}/stdout.log", ended=f"runs/{one.run.id}/{JOB_END}")
         for one in todo
     ]
-    hours = [h for one in todo if (h := starting.hours_of(work, one.run)) is not None]
+    trained = [one.run.method for one in todo if work.study.method(one.run.method).kind == "train"]
+    hours = [h for method in trained if (h := hours_of(work.plan(method))) is not None]
     return sbatch(
         work.root.resolve().name, tasks, hours=max(hours, default=None), gpus=not todo[0].on_cpu, site=read_site(work.root),
-        log="runs/array-%A_%a.log", preflight=starting.preflight_of(work, todo[0].run),
+        log="runs/array-%A_%a.log", preflight=preflight_of(work, todo[0].run),
     )  # fmt: skip
 
 
@@ -58,7 +61,7 @@ def submit(
     for one in todo:
         (work.run_path(one.run.id) / JOB_END).unlink(missing_ok=True)
     done = subprocess.run(
-        ["sbatch", "--parsable", FILE], capture_output=True, text=True, cwd=work.root, env=starting.variables(todo[0], environment), timeout=120
+        ["sbatch", "--parsable", FILE], capture_output=True, text=True, cwd=work.root, env=variables(todo[0], environment), timeout=120
     )  # fmt: skip
     job = done.stdout.strip().split(";")[0]
     with Writer(work.root, overwrite=True) as w:

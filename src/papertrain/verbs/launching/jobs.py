@@ -8,13 +8,15 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
+from papertrain.configs.commands import preflight
 from papertrain.configs.target import Job, seen_from
 from papertrain.core.commands import line
 from papertrain.core.errors import PapertrainError, nearest
 from papertrain.core.gate import confirmation
 from papertrain.core.site import read_site
 from papertrain.core.texts import say
-from papertrain.core.workspace import Data, Study, Workspace, run_id
+from papertrain.core.training import TrainingPlan
+from papertrain.core.workspace import Data, Run, Study, Workspace, run_id
 
 
 def jobs(work: Workspace, root: Path | None = None, methods: Sequence[str] = ()) -> list[Job]:
@@ -57,6 +59,19 @@ def job(work: Workspace, study: Study, method: str, root: Path) -> Job:
         confirmed=confirmation(work, method) is not None,
         site=read_site(work.root),
     )
+
+
+def hours_of(plan: TrainingPlan) -> float | None:
+    """The predicted time of a training."""
+    seconds = plan.duration.total_seconds.value if plan.duration else None
+    return seconds / 3600 if seconds else None
+
+
+def preflight_of(work: Workspace, run: Run) -> tuple[str, ...]:
+    """The program that compares the nodes before the training starts on them."""
+    if work.study.method(run.method).kind != "train":
+        return ()
+    return preflight(job(work, work.study, run.method, work.root))
 
 
 def allowed(todo: Sequence[Job], words: Sequence[str]) -> list[Job]:

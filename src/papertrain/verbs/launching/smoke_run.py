@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 from papertrain.core.commands import line
 from papertrain.core.errors import Refused
 from papertrain.core.evidence import append_evidence
-from papertrain.core.files import Writer, contained, sha256_file
+from papertrain.core.files import Writer, contained, read_text, sha256_file
+from papertrain.core.gate import require_confirmed
 from papertrain.core.progress import bar
 from papertrain.core.report import Report
 from papertrain.core.results import Evidence
@@ -19,15 +20,17 @@ from papertrain.core.texts import say
 from papertrain.core.units import show_bytes, show_seconds
 from papertrain.run.process import end_group
 from papertrain.run.progress import Follower
-from papertrain.verbs.launching import starting
+from papertrain.verbs.launching import showing, starting
+from papertrain.verbs.launching.here import cannot_start, variables
+from papertrain.verbs.launching.ready import Ready, ready
 
 if TYPE_CHECKING:
     from papertrain.core.environment import Environment
     from papertrain.core.values import Mode
     from papertrain.core.workspace import Run, Workspace
-    from papertrain.verbs.launching.starting import Ready
 
 STEPS, SAVED_AT, KILLED_AT = 10, 5, 7
+LOG_LIMIT = 64 * 2**20
 MEASURED = ("allocated_bytes", "reserved_bytes", "device_bytes", "host_bytes")
 
 
@@ -39,6 +42,7 @@ def smoke(
         raise Refused(
             f"{run.method} is a command of yours: a smoke run needs a training that papertrain planned", code="no-smoke"
         )
+    require_confirmed(work, run.method, mode, say("launch of {run}", run=run.id))
     folder = f"smoke/{run.method}"
     first = _ready(work, run, environment, target, folder, resume=False)
     if first.target != "script":
@@ -53,8 +57,8 @@ def smoke(
             code="no-smoke",
             ask=["srun --pty bash, or salloc, then the same command"],
         )
-    body = "\n".join(starting.shown(first, environment)).replace(f"runs/{run.id}", folder)
-    stopped = starting.cannot_start(work, first, environment)
+    body = "\n".join(showing.shown(first, environment)).replace(f"runs/{run.id}", folder)
+    stopped = cannot_start(work, first, environment)
     if start and stopped is not None:
         raise stopped
     again = line("papertrain", "launch", work.root, "--smoke", "--yes")
@@ -89,7 +93,7 @@ def _ready(
         "--test_file",
         "",
     )
-    return starting.ready(work, run, environment, target=target, launcher=None, resume=resume, more=words, root=folder)
+    return ready(work, run, environment, target=target, launcher=None, resume=resume, more=words, root=folder)
 
 
 def _clear(place: Path) -> None:
@@ -119,7 +123,7 @@ def _killed(work: Workspace, one: Ready, environment: Environment | None, folder
     run_process(
         one.start.words,
         folder=work.root,
-        environment=starting.variables(one, environment),
+        environment=variables(one, environment),
         log=place / "stdout.log",
         started=pid.append,
         tick=look,
@@ -168,7 +172,7 @@ def _told(work: Workspace, run: Run, place: Path, folder: str, record: dict[str,
 
 def _log(path: Path) -> list[dict[str, Any]]:
     found = []
-    for row in path.read_text("utf-8", errors="replace").splitlines() if path.is_file() else ():
+    for row in read_text(path, limit=LOG_LIMIT).splitlines() if path.is_file() else ():
         try:
             found.append(json.loads(row))
         except ValueError:
