@@ -103,6 +103,32 @@ def test_a_line_can_be_silenced_and_rules_chosen(paper: Path) -> None:
     assert [f["rule"] for f in check([file], ignore=["p-of-zero"]).data["findings"]] == ["TR801"]
 
 
+def test_what_the_project_says_of_the_rules_counts_for_a_manuscript_too(paper: Path) -> None:
+    file = write(paper, "Ours reaches 63.9 accuracy ($p = 0.000$).")
+    (paper / "papertrain.toml").write_text('ignore = ["TR801"]\n')
+    assert [f["rule"] for f in check([file]).data["findings"]] == ["TR804"]
+    (paper / "papertrain.toml").write_text('select = ["TR801", "TR305"]\n')
+    (paper / "ds.json").write_text('{"zero_optimization": {"stage": 9}}')
+    assert [f["rule"] for f in check([file, paper / "ds.json"]).data["findings"]] == ["TR801"], (
+        "one list for both kinds"
+    )
+    (paper / "papertrain.toml").write_text('[per-file-ignores]\n"*.tex" = ["ALL"]\n')
+    assert check([file]).data["findings"] == []
+
+
+def test_a_rule_that_nobody_knows_is_named_for_a_manuscript_too(paper: Path) -> None:
+    with pytest.raises(PapertrainError, match="no rule") as caught:
+        check([write(paper, "Ours reaches 63.9 accuracy.")], ignore=["TR8O1"])
+    assert caught.value.nearest == "TR801"
+
+
+def test_a_baseline_of_manuscript_and_configs_holds_both(paper: Path) -> None:
+    (paper / "ds.json").write_text('{"zero_optimization": {"stage": 9}}')
+    files = [write(paper, "Ours reaches 63.9 accuracy."), paper / "ds.json"]
+    found = check(files, write_baseline=paper / "known.json").data["findings"]
+    assert len(found) > 1 and check(files, baseline=paper / "known.json").data["findings"] == []
+
+
 def test_configs_beside_it_are_checked_too(paper: Path) -> None:
     (paper / "ds.json").write_text('{"zero_optimization": {"stage": 9}}')
     r = check([write(paper, "Ours reaches 63.9 accuracy."), paper / "ds.json"])
@@ -145,3 +171,19 @@ def test_a_measurement_that_changed_since_is_stale(tmp_path: Path) -> None:
     predictions(work / "runs/tfidf.reviews.1/predictions.csv", A)
     r = check([write(tmp_path, "TF-IDF reaches 55.5 accuracy on reviews.")])
     assert "has changed since it was read" in r.body and r.exit_code() == 0
+
+
+def test_a_table_aligned_by_siunitx_is_checked_like_the_plain_one(tmp_path: Path) -> None:
+    two(tmp_path, A, B, metrics=["accuracy"], output=tmp_path / "paper", style=["acl", "siunitx"])
+    table = (tmp_path / "paper/tables/main.tex").read_text("utf-8")
+    assert "S[table-format=2.1" in table and r"\bfseries 63.6" in table
+    passed = check([write(tmp_path, r"\input{paper/tables/main}")])
+    assert passed.exit_code() == 0 and passed.data["numbers"]["agree"] >= 2
+    (tmp_path / "paper/tables/main.tex").write_text(table.replace(r"\bfseries 63.6", r"\bfseries 64.6"), "utf-8")
+    (line,) = lines(check([write(tmp_path, r"\input{paper/tables/main}")]))
+    assert "64.6, evidence E1 says 63.6" in line
+
+
+def test_the_next_command_keeps_how_the_tables_are_aligned(tmp_path: Path) -> None:
+    r = two(tmp_path, A, B, metrics=["accuracy"], style=["siunitx"])
+    assert r.action is not None and "--style siunitx" in r.action

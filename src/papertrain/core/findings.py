@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Literal
 
 from papertrain.core.values import AppliesTo, Effect, Level, Record, Source, Value
@@ -122,6 +122,11 @@ class Rule(Value, frozen=True, kw_only=True):
 def finding_id(rule: str, *parts: object) -> str:
     """`F-<rule>-<hash>`: the same finding in the same place keeps its id."""
     return f"F-{rule}-{hashlib.sha256(repr(parts).encode()).hexdigest()[:8]}"
+
+
+def matches(rule: str, name: str, patterns: Iterable[str]) -> bool:
+    """Whether one of the patterns names the rule: `TR305`, the start of an id (`TR3`), its name, or `ALL`."""
+    return any(p.upper() == "ALL" or rule.startswith(p.upper()) or name == p for p in patterns)
 
 
 def worst(levels: Sequence[Level]) -> Level:

@@ -12,11 +12,9 @@ from papertrain.core.texts import say
 
 if TYPE_CHECKING:
     from papertrain.configs.checking.document import ConfigDocument
-    from papertrain.configs.checking.engine import Hit
     from papertrain.configs.checking.settings import Settings
     from papertrain.configs.checking.world import World
     from papertrain.core.errors import PapertrainError
-    from papertrain.core.findings import Finding
     from papertrain.core.models import Compute, DatasetProfile
 
 PatternsArg = Annotated[Sequence[str], Arg("only these rules: TR305, or a prefix such as TR3", "RULES")]
@@ -62,34 +60,31 @@ def check(
       papertrain check train.jsonl --show 2 --model Qwen/Qwen2.5-7B-Instruct --template qwen
     """
     if any(f.suffix.lower() == ".tex" for f in files):
-        options = {k: v for k, v in locals().items() if k != "files"}
+        options = {k: v for k, v in locals().items() if k not in ("files", "write_baseline")}
+        from papertrain.verbs.checking.choosing import write_baseline as keep
         from papertrain.verbs.checking.manuscript import both, manuscript
 
         answer, rest = manuscript(files, options)
-        return both(answer, check(rest, **options), output_format) if rest else answer
+        answer = both(answer, check(rest, **options), output_format) if rest else answer
+        if write_baseline:
+            keep(write_baseline, [f["id"] for f in answer.data["findings"]], dry_run)
+        return answer
     from papertrain.configs.checking.accounting import account
-    from papertrain.configs.checking.engine import Choice, hits, rules
+    from papertrain.configs.checking.engine import hits
     from papertrain.configs.checking.follow import followed
-    from papertrain.configs.checking.settings import check_patterns, find_settings, read_baseline
     from papertrain.configs.checking.world import World
     from papertrain.core.environment import read_environment
+    from papertrain.verbs.checking import choosing
     from papertrain.verbs.checking.answer import report_of
     from papertrain.verbs.checking.rows import row_faults
 
     paths, skipped = _paths(files)
-    settings = find_settings(paths[0])
-    chosen = _patterns(select) or settings.select
-    ignored = _patterns(ignore) + settings.ignore
-    check_patterns(chosen, rules(), "--select")
-    check_patterns(ignored, rules(), "--ignore")
+    choice, settings = choosing.choose(paths[0], select=select, ignore=ignore, preview=preview, baseline=baseline)
     environment = read_environment(env, near=paths[0].parent)
     compute = _compute(gpu, nodes, host_ram)
     documents, unread, broken = _documents(paths, {p.resolve() for p in skipped})
     world = World(documents, compute=compute, versions=dict(environment.versions) if environment else {}, model=model, template=template,
                   profiler=_profiler(model, template, seq_len, broken), estimator=_estimate if compute else None, inspector=row_faults)  # fmt: skip
-    old = baseline or (Path(settings.file).parent / settings.baseline if settings.baseline else None)
-    known = read_baseline(old) if old and (baseline or old.exists()) else frozenset()
-    choice = Choice(select=chosen, ignore=ignored, preview=preview or settings.preview, known=known)
     applied: list[dict[str, Any]] = []
     if fix:
         applied = _fix(world, choice, settings, dry_run)
@@ -98,9 +93,9 @@ def check(
             broken[:] = again
             world = world.beside(documents)
     named = world.beside([*documents, *followed(world)])
-    found = [h for h in hits(named, choice=choice) if not _off(h, settings)]
+    found = [h for h in hits(named, choice=choice) if not settings.off(h.finding)]
     if write_baseline:
-        _write_baseline(write_baseline, [h.finding for h in found], dry_run)
+        choosing.write_baseline(write_baseline, [h.finding.id for h in found], dry_run)
     told, failed = _unreadable(broken, alone=len(paths) == 1)
     accounts = [a for d in documents if (a := account(d, world))]
     samples = _samples(show, documents, world, model, template, seq_len) if show else ""
@@ -188,16 +183,6 @@ def _documents(
     if broken and not documents:
         raise broken[0]
     return documents, unread, broken
-
-
-def _patterns(texts: Sequence[str]) -> tuple[str, ...]:
-    return tuple(part.strip() for text in texts for part in text.split(",") if part.strip())
-
-
-def _off(hit: Hit, settings: Settings) -> bool:
-    return any(
-        hit.finding.rule.startswith(r.upper()) or hit.finding.name == r for r in settings.ignored_in(hit.finding.file)
-    )
 
 
 def _compute(gpu: str | None, nodes: int | None, host_ram: str | None) -> Compute | None:
@@ -289,7 +274,7 @@ def _fix(world: World, choice: Any, settings: Settings, dry_run: bool) -> list[d
             others = [d for d in world.documents if d.path != path]
             here = world.beside([*documents, *others])
             mendable = [h for h in hits(here, choice=choice) if h.finding.file == file and h.edits and h.finding.patch and h.finding.effect == "execution"
-                        and h.finding.level in ("error", "warning") and not _off(h, settings)]  # fmt: skip
+                        and h.finding.level in ("error", "warning") and not settings.off(h.finding)]  # fmt: skip
             if not mendable:
                 break
             new = _mended(mendable, text, names)
@@ -347,16 +332,6 @@ def _mended(mendable: Sequence[Any], text: str, names: list[str]) -> str:
             names.append(hit.finding.rule)
             text = new
     return text
-
-
-def _write_baseline(file: Path, findings: Sequence[Finding], dry_run: bool) -> None:
-    import json
-
-    from papertrain.core.files import write_atomic
-
-    text = json.dumps({"findings": sorted({f.id for f in findings})}, indent=1) + "\n"
-    if not dry_run:
-        write_atomic(file, text.encode())
 
 
 def _samples(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 
 from papertrain.configs import checks
@@ -12,7 +12,7 @@ from papertrain.configs.checking.patches import patch
 from papertrain.configs.checking.world import World
 from papertrain.core.discover import discover
 from papertrain.core.files import sha256_text
-from papertrain.core.findings import Change, Finding, Fix, Rule, finding_id
+from papertrain.core.findings import Change, Finding, Fix, Rule, finding_id, matches
 from papertrain.core.values import AppliesTo, Level, Value
 
 
@@ -25,13 +25,13 @@ class Choice(Value, frozen=True, kw_only=True):
     known: frozenset[str] = frozenset()
 
     def takes(self, rule: Rule) -> bool:
-        chosen = not self.select or _matches(rule, self.select)
+        chosen = not self.select or matches(rule.id, rule.name, self.select)
         named = any(s in (rule.id, rule.name) for s in self.select)
-        return chosen and not _matches(rule, self.ignore) and (rule.status == "stable" or self.preview or named)
-
-
-def _matches(rule: Rule, patterns: Iterable[str]) -> bool:
-    return any(p == "ALL" or rule.id.startswith(p.upper()) or rule.name == p for p in patterns)
+        return (
+            chosen
+            and not matches(rule.id, rule.name, self.ignore)
+            and (rule.status == "stable" or self.preview or named)
+        )
 
 
 @lru_cache
@@ -69,7 +69,7 @@ def hits(world: World, documents: Sequence[ConfigDocument] | None = None, choice
             for wrong in rule.check(document, world):
                 home = wrong.within or document
                 finding = _finding(rule, wrong, home)
-                if finding.id not in seen and finding.id not in choice.known and not _silenced(finding, home):
+                if finding.id not in seen and finding.id not in choice.known and not silenced(finding, home.text):
                     seen.add(finding.id)
                     found.append(
                         (order.get(finding.file, len(order)), Hit(finding=finding, document=home, edits=wrong.edits))
@@ -116,18 +116,18 @@ def _old(document: ConfigDocument, path: tuple[str | int, ...]) -> object:
 _SILENCE = re.compile(r"(?:#|//|%)\s*papertrain:\s*ignore(?P<file>-file)?(?:\[(?P<rules>[^\]\n]*)\])?")
 
 
-def _silenced(finding: Finding, document: ConfigDocument) -> bool:
+def silenced(finding: Finding, text: str) -> bool:
     """`# papertrain: ignore[TR305] reason` on the line or on the one above it; `ignore-file[…]` anywhere."""
-    if "papertrain:" not in document.text:
+    if "papertrain:" not in text:
         return False
-    lines = document.text.splitlines()
+    lines = text.splitlines()
     for i, line in enumerate(lines, 1):
         m = _SILENCE.search(line)
         if m is None:
             continue
         named = [p.strip() for p in (m["rules"] or "").split(",") if p.strip()]
-        if named and not any(finding.rule.startswith(p.upper()) or finding.name == p for p in named):
+        if named and not matches(finding.rule, finding.name, named):
             continue
-        if m["file"] or i == finding.line or (i == finding.line - 1 and line.lstrip().startswith(("#", "//"))):
+        if m["file"] or i == finding.line or (i == finding.line - 1 and line.lstrip().startswith(("#", "//", "%"))):
             return True
     return False

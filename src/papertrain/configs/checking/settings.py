@@ -19,6 +19,7 @@ from typing import Any
 
 from papertrain.core.errors import PapertrainError
 from papertrain.core.files import read_text
+from papertrain.core.findings import Finding, matches
 from papertrain.core.values import Value
 
 
@@ -39,6 +40,10 @@ class Settings(Value, frozen=True, kw_only=True):
             if fnmatch.fnmatch(path, pattern) or fnmatch.fnmatch(path, "*/" + pattern)
             for r in rules
         )
+
+    def off(self, finding: Finding) -> bool:
+        """Whether the finding's rule is off in its file."""
+        return any(matches(finding.rule, finding.name, (rule,)) for rule in self.ignored_in(finding.file))
 
 
 def find_settings(start: Path) -> Settings:

@@ -31,6 +31,7 @@ def _rule(
         name=name,
         level=level,
         check=_checked_elsewhere,
+        status="stable",
         what=what,
         why=why,
         known_problems=known,

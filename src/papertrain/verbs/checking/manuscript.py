@@ -197,27 +197,17 @@ def _settings(root: Path) -> list[Known]:
 
 
 def _chosen(findings: Sequence[Finding], found: Sequence[Page], options: Mapping[str, Any]) -> list[Finding]:
-    """Without what was deselected, silenced on its line, or known before."""
-    import re
+    """Without what was deselected here or in the project, silenced on its line, or known before."""
+    from papertrain.configs.checking.engine import silenced
+    from papertrain.verbs.checking.choosing import choose, every_rule
 
-    from papertrain.configs.checking.settings import read_baseline
-
-    def patterns(texts: Sequence[str]) -> tuple[str, ...]:
-        return tuple(p.strip().lower() for text in texts for p in text.split(",") if p.strip())
-
-    def named(f: Finding, those: Sequence[str]) -> bool:
-        return any(f.rule.lower().startswith(p) or f.name == p for p in those)
-
-    silent: set[tuple[str, int, str]] = set()
-    for page in found:
-        for at, text in page.comments:
-            if m := re.search(r"papertrain:\s*ignore\[([^\]]*)\]", text):
-                silent |= {(page.file, page.line(at), r.strip().lower()) for r in m[1].split(",")}
-    select, ignore = patterns(options["select"]), patterns(options["ignore"])
-    known = read_baseline(options["baseline"]) if options["baseline"] else frozenset()
+    choice, settings = choose(
+        Path(found[0].file), **{k: options[k] for k in ("select", "ignore", "preview", "baseline")}
+    )
+    rules, texts = every_rule(), {page.file: page.text for page in found}
     return [
         f for f in findings
-        if (not select or named(f, select)) and not named(f, ignore) and f.id not in known and not any(file == f.file and line == f.line and named(f, (r,)) for file, line, r in silent)
+        if choice.takes(rules[f.rule]) and f.id not in choice.known and not settings.off(f) and not silenced(f, texts[f.file])
     ]  # fmt: skip
 
 
