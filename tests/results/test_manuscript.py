@@ -302,3 +302,14 @@ def test_a_file_that_is_no_text_is_one_line(tmp_path: Path) -> None:
     (tmp_path / "m.tex").write_bytes(b"\x00\x01\x02" * 1000)
     with pytest.raises(PapertrainError):
         pages(tmp_path / "m.tex")
+
+
+def test_numbers_of_siunitx_are_read_as_they_are_printed() -> None:
+    row = r"\begin{tabular}{lS[table-format=2.1(1)]SS}\toprule & {F1} & {WER} & {EM}\\\midrule a & 81.7(4) & 81.2+-0.3 & \bfseries -1.25\\b & \num{81.7 \pm 0.4} & \SI{63.5}{\percent} & 9.5{\,$\pm$\,\phantom{0}0.4}\end{tabular}"
+    found = list(numbers(page_of("m.tex", f"\\begin{{document}}\n{row}\\end{{document}}")))
+    assert [(n.value, n.kind) for n in found] == [
+        (81.7, "value"), (0.4, "plus-minus"), (81.2, "value"), (0.3, "plus-minus"), (-1.25, "value"),
+        (81.7, "value"), (0.4, "plus-minus"), (63.5, "value"), (9.5, "value"), (0.4, "plus-minus"),
+    ]  # fmt: skip
+    assert [n.percent for n in found if n.value == 63.5] == [True]
+    assert seen("The bracket of 12.5 (3) is a number of its own.") == [("12.5", "value"), ("3", "value")]

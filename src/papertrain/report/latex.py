@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from papertrain.core.results import ResultTable, Test
+from papertrain.report import siunitx
 from papertrain.report.escape import UNICODE_MACRO, comment, macro, tex
 from papertrain.report.table import Sheet, Shown, number
 from papertrain.report.venue import Venue, venue
@@ -13,6 +14,7 @@ ARROWS = {True: r" $\uparrow$", False: r" $\downarrow$", None: ""}
 NOTES = "abcdefghijklmnopqrstuvwxyz"
 SIGNS = {"dagger": r"$^{\dagger}$", "circle": r"$^{\circ}$", "": ""}
 HEADER = "% Written by papertrain; needs \\usepackage{booktabs}. Numbers come from evidence.jsonl, never from hand.\n"
+ALIGNED = HEADER.replace("{booktabs}", "{booktabs,siunitx} (siunitx 3)") + siunitx.MACRO
 
 
 def note_mark(index: int) -> str:
@@ -29,10 +31,12 @@ def cell(c: Shown) -> str:
         body += rf" $\pm$ {c.plus_minus}"
     if c.interval:
         body += f" {c.interval}"
-    body += SIGNS[c.sign]
-    if c.note is not None:
-        body += rf"$^{{{note_mark(c.note)}}}$"
-    return body
+    return body + behind(c)
+
+
+def behind(c: Shown) -> str:
+    """The signs behind a cell: significance, and the letter of its note."""
+    return SIGNS[c.sign] + (rf"$^{{{note_mark(c.note)}}}$" if c.note is not None else "")
 
 
 def _width_pt(texts: Sequence[str], size: float) -> float:
@@ -56,17 +60,27 @@ def _width_pt(texts: Sequence[str], size: float) -> float:
     )
 
 
-def natural_width(s: Sheet, size: float, *, transposed: bool = False) -> float:
+Shapes = Sequence[siunitx.Shape | None]
+
+
+def shapes(s: Sheet, aligned: bool, *, turned: bool) -> Shapes:
+    """What each column of the printed table reserves; None for a column that is flush right."""
+    columns = s.cells if turned else [[row[j] for row in s.cells] for j in range(len(s.metrics))]
+    return [siunitx.shape([(c, behind(c)) for c in column]) if aligned else None for column in columns]
+
+
+def natural_width(s: Sheet, size: float, *, transposed: bool = False, aligned: bool = False) -> float:
     columns = [[cell(row[j]) for row in s.cells] + [s.metrics[j]] for j in range(len(s.metrics))]
     if transposed:
         labels = [f"{d} {m}" for d, m in zip(s.datasets, s.metrics)]
         columns = [[cell(c) for c in row] + [name] for row, name in zip(s.cells, s.rows)]
     else:
         labels = list(s.rows)
-    return _width_pt(labels, size) + sum(_width_pt(c, size) + 12 for c in columns)
+    reserved = ["0" * x.printed if x else "" for x in shapes(s, aligned, turned=transposed)]
+    return _width_pt(labels, size) + sum(_width_pt([*c, r], size) + 12 for c, r in zip(columns, reserved))
 
 
-def layout(s: Sheet, v: Venue) -> tuple[str, str, bool]:
+def layout(s: Sheet, v: Venue, *, aligned: bool = False) -> tuple[str, str, bool]:
     """Environment, font size command, and whether rows and columns change places: the first that fits, never resizebox."""
     small = v.body_pt - 1
     for turned in (False, True):
@@ -74,7 +88,7 @@ def layout(s: Sheet, v: Venue) -> tuple[str, str, bool]:
             if env == "table*" and v.text_pt <= v.column_pt:
                 continue
             for size, command in ((v.body_pt, ""), (small, r"\small")):
-                if size >= v.floor_pt and natural_width(s, size, transposed=turned) <= width:
+                if size >= v.floor_pt and natural_width(s, size, transposed=turned, aligned=aligned) <= width:
                     return env, command, turned
     two_columns = v.text_pt > v.column_pt
     return (
@@ -84,13 +98,16 @@ def layout(s: Sheet, v: Venue) -> tuple[str, str, bool]:
     )
 
 
-def main_table(s: Sheet, *, title: str, label: str = "tab:main", style: str = "", intro: Sequence[str] = ()) -> str:
-    """The whole float. intro: sentences of the caption before the legend."""
+def main_table(
+    s: Sheet, *, title: str, label: str = "tab:main", style: str = "", intro: Sequence[str] = (), aligned: bool = False
+) -> str:
+    """The whole float. intro: sentences of the caption before the legend. aligned: by siunitx, at the decimal point."""
     v = venue(style)
-    env, size, turned = layout(s, v)
-    body = _turned(s) if turned else _upright(s)
+    env, size, turned = layout(s, v, aligned=aligned)
+    reserved = shapes(s, aligned, turned=turned)
+    body = _turned(s, reserved) if turned else _upright(s, reserved)
     caption = " ".join(tex(x) for x in (title, *intro, *s.legend))
-    head = [rf"\begin{{{env}}}[t]", r"\centering", *([size] if size else [])]
+    head = [rf"\begin{{{env}}}[t]", r"\centering", *([size] if size else []), *([siunitx.SETUP] if aligned else [])]
     note = _notes(s)
     caption_lines = [rf"\caption{{{caption}}}", rf"\label{{{label}}}"]
     lines = [
@@ -102,7 +119,7 @@ def main_table(s: Sheet, *, title: str, label: str = "tab:main", style: str = ""
         rf"\end{{{env}}}",
     ]
     text = "\n".join(lines) + "\n"
-    return HEADER + (UNICODE_MACRO if r"\ptuni" in text else "") + text
+    return (ALIGNED if aligned else HEADER) + (UNICODE_MACRO if r"\ptuni" in text else "") + text
 
 
 def _notes(s: Sheet) -> list[str]:
@@ -112,13 +129,23 @@ def _notes(s: Sheet) -> list[str]:
     return [r"\par\smallskip", r"\begin{minipage}{0.98\linewidth}\footnotesize\raggedright", said, r"\end{minipage}"]
 
 
-def _row(label: str, cells: Sequence[Shown]) -> list[str]:
+def _row(label: str, cells: Sequence[Shown], reserved: Shapes) -> list[str]:
     """One line that reads like the table, then a comment per cell that says where its number comes from."""
-    return [" & ".join([label, *map(cell, cells)]) + r" \\", *(f"%   {comment(c.comment)}" for c in cells)]
+    shown = [siunitx.cell(c, behind(c), r) if r else cell(c) for c, r in zip(cells, reserved)]
+    return [" & ".join([label, *shown]) + r" \\", *(f"%   {comment(c.comment)}" for c in cells)]
 
 
-def _upright(s: Sheet) -> list[str]:
-    lines = [rf"\begin{{tabular}}{{@{{}}l{'r' * len(s.metrics)}@{{}}}}", r"\toprule"]
+def _begin(reserved: Shapes) -> str:
+    columns = "".join(f" {r.column}" if r else "r" for r in reserved)
+    return rf"\begin{{tabular}}{{@{{}}l{columns}@{{}}}}"
+
+
+def _head(labels: Sequence[str], reserved: Shapes) -> list[str]:
+    return [f"{{{label}}}" if r else label for label, r in zip(labels, reserved)]
+
+
+def _upright(s: Sheet, reserved: Shapes) -> list[str]:
+    lines = [_begin(reserved), r"\toprule"]
     if any(s.datasets):
         groups: list[tuple[str, int, int]] = []
         for j, d in enumerate(s.datasets):
@@ -128,24 +155,31 @@ def _upright(s: Sheet) -> list[str]:
                 groups.append((d, j, j))
         lines.append(
             " & ".join(
-                ["", *(rf"\multicolumn{{{b - a + 1}}}{{{'c' if b > a else 'r'}}}{{{tex(d)}}}" for d, a, b in groups)]
+                [
+                    "",
+                    *(
+                        rf"\multicolumn{{{b - a + 1}}}{{{'c' if b > a or reserved[a] else 'r'}}}{{{tex(d)}}}"
+                        for d, a, b in groups
+                    ),
+                ]
             ).strip()
             + r" \\"
         )
         lines.append("".join(rf"\cmidrule(lr){{{a + 2}-{b + 2}}}" for d, a, b in groups if d))
-    lines.append(" & ".join(["Method", *(tex(m) + ARROWS[w] for m, w in zip(s.metrics, s.directions))]) + r" \\")
+    heads = [tex(m) + ARROWS[w] for m, w in zip(s.metrics, s.directions)]
+    lines.append(" & ".join(["Method", *_head(heads, reserved)]) + r" \\")
     lines.append(r"\midrule")
     for name, row in zip(s.rows, s.cells):
-        lines += _row(tex(name), row)
+        lines += _row(tex(name), row, reserved)
     return [*lines, r"\bottomrule", r"\end{tabular}"]
 
 
-def _turned(s: Sheet) -> list[str]:
+def _turned(s: Sheet, reserved: Shapes) -> list[str]:
     """Methods as columns: for many data sets."""
     lines = [
-        rf"\begin{{tabular}}{{@{{}}l{'r' * len(s.rows)}@{{}}}}",
+        _begin(reserved),
         r"\toprule",
-        " & ".join(["", *map(tex, s.rows)]).strip() + r" \\",
+        " & ".join(["", *_head([tex(r) for r in s.rows], reserved)]).strip() + r" \\",
         r"\midrule",
     ]
     one_metric = len(set(s.metrics)) == 1
@@ -153,7 +187,7 @@ def _turned(s: Sheet) -> list[str]:
         if j and not one_metric and d != s.datasets[j - 1]:
             lines.append(r"\addlinespace")
         label = (tex(d) if one_metric and d else tex(f"{d}, {m}" if d else m)) + ARROWS[w]
-        lines += _row(label, [row[j] for row in s.cells])
+        lines += _row(label, [row[j] for row in s.cells], reserved)
     return [*lines, r"\bottomrule", r"\end{tabular}"]
 
 

@@ -36,7 +36,7 @@ def compare(
             "NAME",
         ),
     ] = (),
-    style: Annotated[Sequence[str], Arg("a venue (neurips, acl, icml, …) or intervals", "NAME")] = (),
+    style: Annotated[Sequence[str], Arg("a venue (neurips, acl, icml, …), intervals, siunitx", "NAME")] = (),
     test: Annotated[
         Literal["auto", "mcnemar", "permutation", "randomisation", "paired-t", "welch", "wilcoxon", "delong"],
         Arg("the test, instead of the one that the data ask for"),
@@ -90,10 +90,10 @@ def compare(
         raise PapertrainError("resamples from 100 to 1,000,000", code="bad-resamples")
     work = paths[0] if not system and is_workspace(list(paths)) else None
     how = decide_mode(mode, work if work is not None else output)
-    venue, intervals = build.styles(style)
+    styled = build.styles(style)
     asked = Asked(
-        ours=ours, baseline=baseline, metrics=build.split(metrics), columns=tuple(columns), maps=tuple(map), everything=all, figures=build.split(figures), venue=venue,
-        intervals=intervals, test=test, adjust=adjust, alpha=alpha, seed=seed, resamples=resamples,
+        ours=ours, baseline=baseline, metrics=build.split(metrics), columns=tuple(columns), maps=tuple(map), everything=all, figures=build.split(figures), venue=styled.venue,
+        intervals=styled.intervals, aligned=styled.aligned, test=test, adjust=adjust, alpha=alpha, seed=seed, resamples=resamples,
     )  # fmt: skip
     if work is not None:
         found = build.workspace(work, asked)
@@ -144,7 +144,8 @@ def _typed(paths: Sequence[Path], system: Sequence[str], asked: Any) -> str:
     words += [w for k, v in single.items() if v for w in (f"--{k}", v)]
     words += [w for k, v in joined.items() if v for w in (f"--{k}", ",".join(v))]
     words += [w for m in asked.maps for w in ("--map", m)]
-    style = ",".join([*([asked.venue] if asked.venue else []), *(["intervals"] if asked.intervals else [])])
+    marks = {"intervals": asked.intervals, "siunitx": asked.aligned}
+    style = ",".join([*([asked.venue] if asked.venue else []), *(word for word, wanted in marks.items() if wanted)])
     words += ["--style", style] if style else []
     words += [w for k, v in usual.items() if getattr(asked, k) != v for w in (f"--{k}", getattr(asked, k))]
     return line(*words, *(["--all"] if asked.everything else []))

@@ -11,13 +11,15 @@ from papertrain.results.manuscript.tex import Page
 
 NUMBER = re.compile(
     r"(?<![A-Za-z0-9_@.\\])(?P<sign>[+\-\u2212]|\$[+\-]\$)?(?P<digits>\d{1,3}(?:(?:,|\{,\}|\\,)\d{3})+(?:\.\d{1,18})?|\d{0,18}\.\d{1,18}|\d{1,18})(?!\d)"
-    r"(?:[eE](?P<e>[+-]?\d{1,3})(?![0-9A-Za-z])|\s*(?:\\times|\\cdot)\s*10\s*\^\s*\{?\s*(?P<ten>-?\d{1,3})\s*\}?)?(?P<percent>\s*\\?%|\s*\{?\s*\\%|\s*\\percent|\s+percent\b)?"
+    r"(?:[eE](?P<e>[+-]?\d{1,3})(?![0-9A-Za-z])|\s*(?:\\times|\\cdot)\s*10\s*\^\s*\{?\s*(?P<ten>-?\d{1,3})\s*\}?)?(?P<percent>\s*\\?%|\s*\}?\s*\{?\s*\\%|\s*\}?\s*\{?\s*\\percent|\s+percent\b)?"
 )
 POINTERS = re.compile(
     r"(?:\b(?:sec(?:tion)?|tab(?:le)?|fig(?:ure)?|eqs?|equation|appendix|app|chapter|step|algorithm|alg|line|theorem|lemma|definition|stage|phase|version|v|question|rq|layer|page|pp?|python|cuda|epoch|no)\.?|§|#|\\S)[\s~]*$",
     re.I,
 )
-PLUS_MINUS = re.compile(r"(?:\\pm|±|\+/-|\+-)\s*\$?\s*\{?\s*$")
+PLUS_MINUS = re.compile(r"(?:\\pm|±|\+/-|\+-)(?:\s|\$|\{|\\[,;:! ]|\\[hv]?phantom\b)*$|\+(?=-$)")
+LAST_PLACES = re.compile(r"\d*\.(\d+)\($")
+"""As siunitx and physicists write it: 81.7(4) is 81.7 ± 0.4."""
 P_VALUE = re.compile(
     r"\bp(?:[_\-\s]*(?:value|adj|holm)s?)?\s*\$?\s*(?P<op>=|<|>|\\leq?|\\geq?|≤|≥|\\ll|of)\s*\$?\s*$", re.I
 )
@@ -77,6 +79,8 @@ def numbers(page: Page) -> Iterator[Number]:
         value = float(digits) * 10.0**power
         negative = (m["sign"] or "").strip("$") in ("-", "\u2212") and not _range(before)
         decimals = len(digits.partition(".")[2]) + (shift if power < 0 else -power)
+        if digits.isdigit() and (last := _last_places(before, after)):
+            value, decimals = value / 10**last, last
         kind, op = _kind(before, after, text, m)
         if kind == "level":
             continue
@@ -88,8 +92,14 @@ def numbers(page: Page) -> Iterator[Number]:
 
 
 def _range(before: str) -> bool:
-    """A hyphen between two numbers, or behind a word, is no minus."""
-    return bool(re.search(r"[\w\d\]\)]$", before))
+    """A hyphen between two numbers, behind a word or behind a plus is no minus."""
+    return bool(re.search(r"[\w\d\]\)+]$", before))
+
+
+def _last_places(before: str, after: str) -> int:
+    """In `81.7(4)` the 4 counts the last place: how many decimals it has; 0 elsewhere."""
+    m = LAST_PLACES.search(before)
+    return len(m[1]) if m and after.startswith(")") else 0
 
 
 def _is_number(m: re.Match[str], before: str, after: str, place: Place | None) -> bool:
@@ -116,7 +126,11 @@ def _kind(before: str, after: str, text: str, m: re.Match[str]) -> tuple[str, st
         return "level", ""
     if p := P_VALUE.search(before):
         return "p", p["op"]
-    if PLUS_MINUS.search(before) or re.search(r"\d\$?_\{?(?:\\[a-z]+\s*)?\{?$", before):
+    if (
+        PLUS_MINUS.search(before + (m["sign"] or ""))
+        or _last_places(before, after)
+        or re.search(r"\d\$?_\{?(?:\\[a-z]+\s*)?\{?$", before)
+    ):
         return "plus-minus", ""
     if COUNTED.search(before):
         return "count", ""

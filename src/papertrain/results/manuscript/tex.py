@@ -23,6 +23,7 @@ ARGUMENTS = {
     "vspace": 1, "hspace": 1, "setlength": 2, "addtolength": 2, "setcounter": 2, "resizebox": 2, "scalebox": 1, "rule": 2, "cmidrule": 1, "cline": 1, "hypersetup": 1,
     "definecolor": 3, "textcolor": 1, "color": 1, "rowcolor": 1, "cellcolor": 1, "multicolumn": 2, "multirow": 2, "fontsize": 2, "sisetup": 1, "usetikzlibrary": 1,
     "pgfplotsset": 1, "begin": 1, "end": 1, "newcolumntype": 2, "geometry": 1, "date": 1, "graphicspath": 1, "addbibresource": 1, "captionsetup": 1,
+    "phantom": 1, "hphantom": 1, "vphantom": 1, "ptsecond": 1,
 }  # fmt: skip
 TABULAR = {
     "tabular": 1,

@@ -45,16 +45,23 @@ def split(names_: Sequence[str]) -> tuple[str, ...]:
     return tuple(n.strip() for text in names_ for n in text.split(",") if n.strip())
 
 
-def styles(style: Sequence[str]) -> tuple[str, bool]:
-    """The venue, and whether intervals replace the marks for significance."""
+class Styled(Value, frozen=True, kw_only=True):
+    """How tables look. intervals: they replace the marks for significance. aligned: at the decimal point, by siunitx."""
+
+    venue: str
+    intervals: bool
+    aligned: bool
+
+
+def styles(style: Sequence[str]) -> Styled:
     from papertrain.report.venue import venue
 
-    words = [w for w in split(style) if w not in ("intervals", "stars")]
+    words = [w for w in split(style) if w not in ("intervals", "stars", "siunitx")]
     if len(words) > 1:
         raise PapertrainError(f"one venue at a time: {', '.join(words)}", code="bad-style")
     name = words[0] if words else ""
     venue(name)
-    return name, "intervals" in split(style)
+    return Styled(venue=name, intervals="intervals" in split(style), aligned="siunitx" in split(style))
 
 
 def files(paths: Sequence[Path], system: Sequence[str], asked: Asked) -> Comparison:

@@ -31,6 +31,7 @@ class Asked(Value, frozen=True, kw_only=True):
     figures: tuple[str, ...]
     venue: str
     intervals: bool
+    aligned: bool
     test: str
     adjust: str
     alpha: float

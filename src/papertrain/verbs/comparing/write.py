@@ -33,7 +33,8 @@ def write(
     with Writer(place, overwrite=overwrite, dry_run=dry_run) as w:
         append_evidence(w, place, found.evidence) if inside else _own_evidence(w, found)
         if found.board.heads:
-            w.text("tables/main.tex", latex.main_table(sheet, title=title, style=asked.venue, intro=_intro(found)))
+            main = latex.main_table(sheet, title=title, style=asked.venue, intro=_intro(found), aligned=asked.aligned)
+            w.text("tables/main.tex", main)
             w.text("tables/main.md", markdown.table(sheet, title) + "\n" + _statement(found))
             w.text("tables/main.html", html_table.page(sheet, title))
             w.text("tables/main.csv", markdown.long_csv(found.table))
