@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -14,6 +16,7 @@ from papertrain.configs.checking.world import World
 from papertrain.core.errors import PapertrainError
 from papertrain.facts.frameworks.load import framework
 from papertrain.facts.hardware import parse_compute
+from papertrain.verbs.check import check
 
 KEYS = sorted(
     {
@@ -75,3 +78,27 @@ def test_odd_files_end_in_time(tmp_path: Path) -> None:
     look("x=1 " * 50_000, "x.sh")
     look("{" * 100_000, "x.yaml")
     look("f(" * 5_000, "x.py")
+
+
+@pytest.mark.parametrize("name", ["fifo.yaml", "fifo.jsonl", "fifo.json", "loop.yaml", "gone.yaml", "raw.yaml"])
+def test_what_cannot_be_read_is_one_line_that_names_it(tmp_path: Path, name: str) -> None:
+    file = tmp_path / name
+    if name.startswith("fifo"):
+        os.mkfifo(file)
+    elif name == "loop.yaml":
+        file.symlink_to(file)
+    elif name == "raw.yaml":
+        file.write_bytes(b"\xff\xfe\x00\x01\x02")
+    with pytest.raises(PapertrainError) as caught:
+        check([file])
+    assert name in caught.value.one_line() and "\n" not in caught.value.one_line() and caught.value.exit == 2
+
+
+def test_pipes_and_folders_that_a_config_names_are_findings_not_waited_for(tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    os.mkfifo(tmp_path / "data/dataset_info.json")
+    (tmp_path / "z3.json").mkdir()
+    text = f"stage: sft\ntemplate: qwen\nfinetuning_type: lora\ndataset: d\ndataset_dir: {tmp_path}/data\ndeepspeed: {tmp_path}/z3.json\n"
+    (tmp_path / "sft.yaml").write_text(text)
+    found = {f["rule"]: f for f in check([tmp_path / "sft.yaml"]).data["findings"]}
+    assert found["TR353"]["line"] == 6 and "folder" in found["TR353"]["says"] and found["TR307"]["line"] == 5

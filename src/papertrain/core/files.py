@@ -80,7 +80,8 @@ def regular_file(path: Path, what: str = "file") -> Path:
     try:
         mode = path.stat().st_mode
     except OSError as error:
-        reason = "not found" if isinstance(error, FileNotFoundError) else (error.strerror or str(error)).lower()
+        gone = isinstance(error, FileNotFoundError)
+        reason = "not found" if gone else f"cannot be read: {(error.strerror or str(error)).lower()}"
         raise PapertrainError(f"{what} {reason}", code="no-file", file=path) from None
     except ValueError:
         raise PapertrainError(f"{what} name is not valid: {str(path)!r}", code="no-file") from None

@@ -16,12 +16,12 @@ class Follower:
         self.folder = folder
         self.last: dict[str, Any] = {}
         self.steps: list[dict[str, Any]] = []
-        self._at: dict[Path, int] = {p: p.stat().st_size for p in (folder / name for name in LOGS) if p.exists()}
+        self._at: dict[Path, int] = {p: p.stat().st_size for p in (folder / name for name in LOGS) if p.is_file()}
 
     def read(self) -> tuple[int, int]:
         """(step, total steps), 0 where the log does not say."""
         for path in (self.folder / name for name in LOGS):
-            if not path.exists():
+            if not path.is_file():
                 continue
             with path.open("rb") as f:
                 f.seek(self._at.get(path, 0))

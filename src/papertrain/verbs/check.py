@@ -82,14 +82,14 @@ def check(
     choice, settings = choosing.choose(paths[0], select=select, ignore=ignore, preview=preview, baseline=baseline)
     environment = read_environment(env, near=paths[0].parent)
     compute = _compute(gpu, nodes, host_ram)
-    documents, unread, broken = _documents(paths, {p.resolve() for p in skipped})
+    documents, unread, broken = _documents(paths, set(skipped))
     world = World(documents, compute=compute, versions=dict(environment.versions) if environment else {}, model=model, template=template,
                   profiler=_profiler(model, template, seq_len, broken), estimator=_estimate if compute else None, inspector=row_faults)  # fmt: skip
     applied: list[dict[str, Any]] = []
     if fix:
         applied = _fix(world, choice, settings, dry_run)
         if applied and not dry_run:
-            documents, unread, again = _documents(paths, {p.resolve() for p in skipped})
+            documents, unread, again = _documents(paths, set(skipped))
             broken[:] = again
             world = world.beside(documents)
     named = world.beside([*documents, *followed(world)])
@@ -176,7 +176,7 @@ def _documents(
         try:
             documents += read_file(path)
         except PapertrainError as error:
-            if path.resolve() not in brought:
+            if path not in brought:
                 broken.append(error)
             else:
                 unread.append(error.one_line())

@@ -13,7 +13,7 @@ from papertrain.configs.checking.recognise import SIGNS, recognise
 from papertrain.configs.checking.trees import keep
 from papertrain.core import yaml
 from papertrain.core.errors import PapertrainError
-from papertrain.core.files import read_text
+from papertrain.core.files import read_text, regular_file
 from papertrain.facts.frameworks.load import framework, versions
 
 CONFIG_LIMIT = 2 * 2**20
@@ -27,8 +27,7 @@ def read_file(path: Path, shown: str | None = None) -> list[ConfigDocument]:
     name = shown or str(path)
     suffix = path.suffix.lower()
     if suffix in DATA:
-        if not path.exists():
-            raise PapertrainError("file not found", code="no-file", file=name)
+        regular_file(path)
         return [ConfigDocument(file=name, path=path, kind="data", format="rows", text="")]
     if suffix == ".json" and _starts_as_list(path):
         return [ConfigDocument(file=name, path=path, kind="data", format="rows", text="")]

@@ -7,6 +7,8 @@ import json
 from itertools import islice
 from pathlib import Path
 
+from papertrain.core.errors import PapertrainError
+from papertrain.core.files import read_text
 from papertrain.core.values import Value
 
 LIMIT = 512 * 2**20
@@ -34,12 +36,12 @@ def count_rows(path: Path) -> int | None:
         if suffix == ".txt":
             return _lines(path)
         if suffix == ".json":
-            value = json.loads(path.read_text("utf-8-sig"))
+            value = json.loads(read_text(path, limit=LIMIT))
             return len(value) if isinstance(value, list) else None
         if suffix in (".csv", ".tsv"):
             with path.open(newline="", encoding="utf-8-sig", errors="replace") as f:
                 return max(sum(1 for row in csv.reader(f, delimiter="\t" if suffix == ".tsv" else ",") if row) - 1, 0)
-    except (OSError, ValueError, csv.Error, RecursionError, MemoryError):
+    except (PapertrainError, OSError, ValueError, csv.Error, RecursionError, MemoryError):
         return None
     return None
 
@@ -68,13 +70,13 @@ def first_columns(path: Path) -> set[str]:
             with path.open(newline="", encoding="utf-8-sig", errors="replace") as f:
                 return set(next(csv.reader(f), []))
         if suffix == ".json" and path.stat().st_size < 32 * 2**20:
-            value = json.loads(path.read_text("utf-8-sig"))
+            value = json.loads(read_text(path, limit=LIMIT))
             rows = value[:ROWS_READ] if isinstance(value, list) else []
             return {k for row in rows if isinstance(row, dict) for k in row}
         if suffix == ".jsonl":
             with path.open(encoding="utf-8-sig", errors="replace") as f:
                 found = [json.loads(line) for line in islice(f, ROWS_READ) if line.strip()]
             return {k for row in found if isinstance(row, dict) for k in row}
-    except (OSError, ValueError, RecursionError, csv.Error):
+    except (PapertrainError, OSError, ValueError, RecursionError, csv.Error):
         return set()
     return set()

@@ -10,6 +10,7 @@ from typing import Any
 from papertrain.configs.checking.document import ConfigDocument
 from papertrain.configs.checking.rows import RowFault
 from papertrain.core.errors import PapertrainError
+from papertrain.core.files import read_text
 from papertrain.core.models import Compute, DatasetProfile
 from papertrain.facts.frameworks.load import Framework, framework, release
 
@@ -141,8 +142,8 @@ class World:
         if path is None:
             return None, None
         try:
-            value = json.loads(path.read_text("utf-8-sig"))
-        except (OSError, ValueError, RecursionError):
+            value = json.loads(read_text(path))
+        except (PapertrainError, ValueError, RecursionError):
             return path, None
         return path, value if isinstance(value, dict) else None
 

@@ -11,6 +11,7 @@ from papertrain.configs.checking.document import ConfigDocument, Wrong, set_to
 from papertrain.configs.checking.world import World
 from papertrain.configs.checks.wrong_template import template_of
 from papertrain.core.errors import PapertrainError
+from papertrain.core.files import read_text
 from papertrain.core.findings import Rule
 from papertrain.core.texts import say
 from papertrain.core.values import Source
@@ -85,8 +86,8 @@ def _by_the_models_own(document: ConfigDocument, world: World) -> Iterator[Wrong
 
 def _template(folder: Path) -> str | None:
     file = folder / "chat_template.jinja"
-    if file.is_file() and file.stat().st_size < 1_000_000:
-        return file.read_text("utf-8", "replace")
+    if file.is_file() and file.stat().st_size < _LIMIT_BYTES:
+        return read_text(file)
     config = folder / "tokenizer_config.json"
     found = read_json(config, limit=_LIMIT_BYTES).get("chat_template") if config.is_file() else None
     return found if isinstance(found, str) else None

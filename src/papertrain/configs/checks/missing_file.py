@@ -98,7 +98,7 @@ def _registry(document: ConfigDocument, world: World) -> Iterator[Wrong]:
     if folder == "ONLINE" or folder.startswith("REMOTE:") or not _is_path(folder):
         return
     path, table = world.registry(document)
-    if path is not None and table is None and path.is_file():
+    if path is not None and table is None:
         yield Wrong(
             says=say("{file} cannot be read as a table of data sets: `papertrain check {file}` names the line", file=str(path)),
             at=("dataset_dir",) if "dataset_dir" in document.settings else ("dataset",),

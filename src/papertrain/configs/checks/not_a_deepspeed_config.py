@@ -23,7 +23,7 @@ def check(document: ConfigDocument, world: World) -> Iterator[Wrong]:
     for at in (("deepspeed",), ("deepspeed_config", "deepspeed_config_file")):
         named = document.at(*at)
         path = world.place(document, named) if isinstance(named, str) and named and len(named) < 500 else None
-        if path is None or not path.is_file():
+        if path is None:
             continue
         if why := _not_one(path):
             yield Wrong(

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from papertrain.core.errors import PapertrainError, Refused
+from papertrain.core.files import read_text, unified
 from papertrain.core.texts import say
 from papertrain.core.values import Mode
 
@@ -56,7 +57,7 @@ def _applied(space: Workspace, run: str, f: dict[str, Any], mode: Mode) -> dict[
         if other:
             return say("{title}: it would change {names} too", title=f["title"], names=", ".join(other))
     plan = space.plan_path(method)
-    before = plan.read_text("utf-8") if plan.is_file() else ""
+    before = read_text(plan) if plan.is_file() else ""
     try:
         report = fix(space.run_path(run), f["id"], yes=True, mode=mode)
     except (PapertrainError, Refused, OSError) as error:
@@ -71,9 +72,7 @@ def _applied(space: Workspace, run: str, f: dict[str, Any], mode: Mode) -> dict[
 
 
 def _diff(before: str, plan: Path) -> str:
-    from papertrain.core.files import unified
-
-    return unified(before, plan.read_text("utf-8"), "plan.json")[:20000] if plan.is_file() else ""
+    return unified(before, read_text(plan), "plan.json")[:20000] if plan.is_file() else ""
 
 
 def other_decisions(space: Workspace, method: str, edits: list[dict[str, Any]]) -> list[str]:
