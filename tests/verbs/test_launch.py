@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -33,6 +34,19 @@ def study(tmp_path: Path, code: str = GOOD) -> Path:
 def record(work: Path, run: str = "base.toy.1") -> dict[str, object]:
     found: dict[str, object] = json.loads((work / f"runs/{run}/record.json").read_text())
     return found
+
+
+LAUNCH = "import sys; from papertrain.cli import main; sys.exit(main())"
+ON_A_TERMINAL = "import fcntl, os, sys, termios; os.setsid(); fcntl.ioctl(0, termios.TIOCSCTTY, 0); " + LAUNCH
+WAITS = "import pathlib, time\npathlib.Path('up').write_text('')\nfor _ in range(6000):\n    time.sleep(0.02)\n    if pathlib.Path('go').exists(): break\nelse: raise SystemExit(3)\nprint('done')"
+
+
+def until(what: Callable[[], bool]) -> None:
+    """Wait for an event; the limit is only there so that a broken test ends."""
+    end = time.monotonic() + 120
+    while not what():
+        assert time.monotonic() < end, "it never happened"
+        time.sleep(0.02)
 
 
 def test_without_yes_the_command_is_shown_and_nothing_starts(tmp_path: Path) -> None:
@@ -115,28 +129,35 @@ def test_ctrl_c_and_sigterm_reach_the_training_and_its_exit_code_is_kept(
 ) -> None:
     script = f"import signal, sys, time, pathlib\nsignal.signal({int(number)}, lambda n, f: (pathlib.Path('told').write_text('saved'), sys.exit({code})))\npathlib.Path('up').write_text('')\ntime.sleep(60)"
     work = study(tmp_path, script)
-    start = [
-        sys.executable,
-        "-c",
-        "import sys; from papertrain.cli import main; sys.exit(main())",
-        "launch",
-        str(work),
-        "--run",
-        "base.toy.1",
-        "--yes",
-    ]
+    start = [sys.executable, "-c", LAUNCH, "launch", str(work), "--run", "base.toy.1", "--yes"]
     process = subprocess.Popen(
         start, stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True
     )
-    end = time.monotonic() + 20
-    while not (work / "up").exists() and time.monotonic() < end:
-        time.sleep(0.02)
-    assert record(work)["exit_code"] is None and Workspace(work).grid()[-1].state == "running"
+    until(lambda: (work / "up").exists() and Workspace(work).grid()[-1].state == "running")
+    assert record(work)["exit_code"] is None
     process.send_signal(number)
-    out, _ = process.communicate(timeout=20)
+    out, _ = process.communicate(timeout=120)
     assert process.returncode == ours and number.name in out and "--resume" in out
     assert (work / "told").read_text() == "saved"
     assert (record(work)["exit_code"], record(work)["stopped_by"]) == (code, number.name)
+
+
+@pytest.mark.parametrize("supervise", [False, True])
+def test_a_terminal_that_closes_ends_neither_the_training_nor_its_record(tmp_path: Path, supervise: bool) -> None:
+    work = study(tmp_path, WAITS)
+    ours, theirs = os.openpty()
+    more = ["--supervise"] if supervise else []
+    words = [sys.executable, "-c", ON_A_TERMINAL, "launch", str(work), "--run", "base.toy.1", "--yes", *more]
+    process = subprocess.Popen(words, stdin=theirs, stdout=theirs, stderr=theirs)
+    os.close(theirs)
+    until((work / "up").exists)
+    os.close(ours)  # the terminal is gone: the kernel sends SIGHUP
+    time.sleep(0.3)
+    assert process.poll() is None, "it ended with its terminal"
+    (work / "go").write_text("")
+    process.wait(timeout=120)
+    assert (record(work)["exit_code"], record(work)["stopped_by"]) == (0, None)
+    assert Workspace(work).grid()[-1].state == "done" and process.returncode != -signal.SIGHUP
 
 
 def test_missing_starts_the_open_cells_in_their_order_up_to_max(tmp_path: Path) -> None:

@@ -42,7 +42,7 @@ def run(
                 f"cannot start {words[0]}: {(error.strerror or str(error)).lower()}", code="cannot-start"
             ) from None
         passed: list[int] = []
-        with _passed_on(process, passed):
+        with terminal_may_close(), _passed_on(process, passed):
             started(process.pid)
             while True:
                 try:
@@ -53,6 +53,23 @@ def run(
         tick()
     name = signal.Signals(passed[0]).name if passed else ""
     return Ended(exit_code=code if code >= 0 else 128 - code, stopped_by=name)
+
+
+@contextmanager
+def terminal_may_close() -> Iterator[None]:
+    """A terminal that closes (SIGHUP) ends nothing: as under nohup the run goes on, and its record is kept."""
+    if (
+        threading.current_thread() is not threading.main_thread()
+        or signal.getsignal(signal.SIGHUP) is not signal.SIG_DFL
+    ):
+        yield
+        return
+    # A function and not SIG_IGN, which every program that is started would inherit.
+    old = signal.signal(signal.SIGHUP, lambda number, frame: None)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGHUP, old)
 
 
 @contextmanager

@@ -63,8 +63,8 @@ def launch(
     The exact command, its variables, the training environment and the files it reads are shown first; --yes starts it.
     Output goes to runs/<run>/stdout.log, the record (command, digests, versions, exit code) to runs/<run>/record.json.
     Supervised, each attempt, its cause and what was changed are kept in runs/<run>/supervised.json.
-    Ctrl-C and SIGTERM are passed on: the training saves a checkpoint and stops. In standard mode nothing starts before
-    the plan is confirmed.
+    Ctrl-C and SIGTERM are passed on: the training saves a checkpoint and stops. A terminal that closes ends nothing: the
+    run goes on, and its record is kept. In standard mode nothing starts before the plan is confirmed.
 
       papertrain launch work --dry-run               what would run
       papertrain launch work --yes
@@ -141,12 +141,13 @@ def _started(
     """Start them one after another; the first that fails stops the rest. (the records, what was set aside)."""
     from papertrain.core.files import held
     from papertrain.core.progress import bar
+    from papertrain.run.process import terminal_may_close
     from papertrain.verbs.launching import attempts, cells, starting, supervision
 
     records: list[dict[str, Any]] = []
     aside: list[str] = []
     for one in todo:
-        with held(space.root, one.run.id):
+        with terminal_may_close(), held(space.root, one.run.id):
             cells.unchanged(space, one)
             if not one.resume and (one.run.state != "missing" or overwrite):
                 moved = starting.set_aside(space, one.run.id)
