@@ -16,7 +16,7 @@ from papertrain.plan.shapes import transformer
     ("words", "id"),
     [("trl (hf-trainer)", "trl"), ("hf-trainer", "hf-trainer"), ("LLaMA-Factory", "llamafactory"), ("llamafactory", "llamafactory"),
      ("pytorch loop on transformers", "peft-loop"), ("arctic-training (deepspeed)", "deepspeed"), ("llm-foundry (composer)", "llm-foundry"),
-     ("fsdp_qlora script", "fsdp-qlora"), ("ms-swift 2.x", "ms-swift"), ("litgpt", "litgpt"), ("megatron-deepspeed", "deepspeed"),
+     ("trl 1.16.0", "trl-1"), ("trl 0.24.0", "trl"), ("fsdp_qlora script", "fsdp-qlora"), ("ms-swift 2.x", "ms-swift"), ("litgpt", "litgpt"), ("megatron-deepspeed", "deepspeed"),
      ("something new", "unknown"), ("", "unknown"), (None, "unknown")],
 )  # fmt: skip
 def test_a_framework_is_known_by_the_words_of_its_users(words: str | None, id: str) -> None:
@@ -36,6 +36,23 @@ def test_every_profile_has_a_source(id: str) -> None:
     assert p.sources
     assert all(s.ref for s in p.sources.values())
     assert p.widen_up >= p.widen_down
+
+
+@pytest.mark.parametrize("id", sorted(profiles()))
+def test_a_source_speaks_for_the_whole_profile_or_for_one_of_its_keys(id: str) -> None:
+    p = profiles()[id]
+    assert set(p.sources) - {"profile"} <= set(p.__struct_fields__)
+    assert "profile" in p.sources
+
+
+@pytest.mark.parametrize(
+    "id", ["axolotl", "unsloth", "ms-swift", "llm-foundry", "litgpt", "torchtune", "llamafactory", "trl", "trl-1"]
+)
+def test_profiles_that_were_read_name_repository_commit_and_line(id: str) -> None:
+    source = profiles()[id].sources["profile"]
+    assert source.kind == "code"
+    assert source.read_on is not None
+    assert re.search(r"[\w.-]+/[\w.-]+(@[0-9a-f]{40}| \d+\.\d+\.\d+):", source.ref)
 
 
 def test_only_the_profile_of_nobody_is_unknown() -> None:

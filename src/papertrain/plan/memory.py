@@ -20,6 +20,9 @@ from papertrain.plan.memory_range import CACHE, Cache, Ranges, least, meters, ra
 from papertrain.plan.memory_state import State, old_stack, state
 from papertrain.plan.setup import Fits, Setup
 
+SHORT = 512
+"""Below this length unsloth keeps layer inputs on the card (apply_unsloth_gradient_checkpointing)."""
+
 
 class Recipe(Value, frozen=True, kw_only=True):
     """Everything about a setup that does not change with batch and length."""
@@ -35,7 +38,7 @@ class Recipe(Value, frozen=True, kw_only=True):
 def recipe(s: Setup) -> Recipe:
     d = resolve(s)
     st = state(s, d)
-    return Recipe(setup=s, dtypes=d, state=st, layer=layer(s, d), loss=loss(s, d), ranges=ranges(s, d))
+    return Recipe(setup=s, dtypes=d, state=st, layer=layer(s, d), loss=loss(s, d, st.weights), ranges=ranges(s, d))
 
 
 class Peak(Value, frozen=True, kw_only=True):
@@ -63,8 +66,8 @@ def peak(r: Recipe, batch: int, length: int, cache: Cache = CACHE) -> Peak:
     if checkpointing == "full":
         kept = layers * boundary
         live = per_layer / tp
-        if s.offload == "activations" or d.profile.offloads_activations:
-            kept = 2 * boundary
+        if s.offload == "activations" or (d.profile.inputs_on_device and length >= SHORT):
+            kept = min(layers, max(2, d.profile.inputs_on_device)) * boundary
     elif checkpointing == "selective":
         kept = layers * lay.selective * tokens / tp
         live = max(0.0, per_layer - lay.selective * tokens) / tp

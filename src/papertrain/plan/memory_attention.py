@@ -26,7 +26,11 @@ def kept_by_attention(s: Setup, d: Dtypes, w: Widths) -> tuple[float, float]:
     if w.family in LATENT:
         return kept_by_latent(s, d, w)
     c, q, k, a = d.compute, w.queries, w.keys, w.heads
-    kept = kept_by_inputs(d, w, w.hidden, 1 if w.fused_qkv else 3, w.attention_hit)
+    kept = (
+        c * w.hidden
+        if w.fused_qkv_adapters
+        else kept_by_inputs(d, w, w.hidden, 1 if w.fused_qkv else 3, w.attention_hit)
+    )
     eager = written_out(s, d, w)
     repeated = d.profile.repeats_keys and k < q
     if eager:
@@ -35,7 +39,9 @@ def kept_by_attention(s: Setup, d: Dtypes, w: Widths) -> tuple[float, float]:
         kept += c * (4 * q if repeated else 2 * q + 2 * k) + 4 * a
     if w.fused_qkv and w.rotary and not repeated:
         kept += c * (q + k)  # v is a view that keeps q and k alive as they were before the rotation
-    if not w.full and w.output_hit and d.trained != d.stream and (not d.autocast or d.quantised is None):
+    if w.fused_output:
+        pass  # reads what the attention has kept already
+    elif not w.full and w.output_hit and d.trained != d.stream and (not d.autocast or d.quantised is None):
         kept += (c if d.autocast else 4.0) * q  # raised to the adapter's dtype, and lowered again under autocast
     elif w.full and (d.profile.copies_output or (w.family in COPIED_OUTPUT and not eager)):
         kept += c * q

@@ -58,7 +58,7 @@ def resolve(s: Setup) -> Dtypes:
         quantised = QUANTISED.get(str(s.quantization), 0.5625)
     elif s.method == "qlora" and s.quantization is None:
         quantised = QUANTISED.get(p.quantization, QUANTISED["nf4"])
-    loaded = s.weights_dtype or ("bf16" if s.autocast != "fp16" else "fp16")
+    loaded = s.weights_dtype or (p.weights_dtype if s.autocast != "fp16" else "fp16")
     w = BYTES.get(loaded.split(" ")[0].split("/")[0], 2.0)
     autocast = s.autocast if s.autocast is not None else (p.autocast if p.autocast != "weights" else loaded)
     cast = autocast in ("bf16", "fp16", "bfloat16", "float16", "fp8")
@@ -67,7 +67,7 @@ def resolve(s: Setup) -> Dtypes:
     elif adapters:
         t = 4.0 if (cast and s.autocast is not None) or (cast and p.trainable_dtype == "fp32") else w
         if p.trainable_dtype == "fp32" and quantised is not None:
-            t = 4.0
+            t = BYTES[p.quantised_trainable_dtype or "fp32"]
     else:
         raised = p.full_trainable_dtype == "fp32" and s.sharding not in ("zero3", *FSDP)
         t = 4.0 if raised else w
@@ -75,7 +75,7 @@ def resolve(s: Setup) -> Dtypes:
     upcast = (
         quantised is not None
         and engine == "torch"
-        and (s.upcast is True or (s.upcast is None and bnb and _prepares(p)))
+        and (s.upcast is True or (s.upcast is None and bnb and p.prepares_quantised))
     )
     if engine == "deepspeed":
         # DeepSpeed casts the module itself; there is no autocast region, whatever the flag says.
@@ -85,7 +85,8 @@ def resolve(s: Setup) -> Dtypes:
             stream=half, out=half, autocast=False, upcast=False, engine=engine,
         )  # fmt: skip
     if engine == "fsdp":
-        if not adapters and cast and p.fsdp_trains_in_fp32:
+        second = p.fsdp2_trains_in_fp32 if s.sharding == "fsdp2" else None
+        if not adapters and cast and (p.fsdp_trains_in_fp32 if second is None else second):
             t = 4.0
         c = 2.0 if cast or w == 2.0 else w
         held = 4.0 if (not adapters and t == 4.0) else w
@@ -94,13 +95,34 @@ def resolve(s: Setup) -> Dtypes:
             out=c, autocast=cast, upcast=False, engine=engine,
         )  # fmt: skip
     held = w if adapters else max(w, t) if s.method == "full" else w
-    stream = 4.0 if upcast else held
+    table = 4.0 if upcast or _raises_table(s, p) else held
+    stream = 4.0 if upcast else max(held, table)
     compute = 2.0 if cast else w if adapters or quantised else held
     out = 4.0 if upcast and str(s.quantization).startswith(("nf4", "fp4")) else compute
     return Dtypes(
-        profile=p, adapters=adapters, weights=held, table=4.0 if upcast else held, quantised=quantised, trained=t,
+        profile=p, adapters=adapters, weights=held, table=table, quantised=quantised, trained=t if adapters else _mean(s.model, t, table),
         compute=compute, stream=stream, out=out, autocast=cast, upcast=upcast, engine=engine,
     )  # fmt: skip
+
+
+def _raises_table(s: Setup, p: Profile) -> bool:
+    """Embedding and head stay in fp32 under some attentions; a loss that reads the head in 16 bits has them lowered again."""
+    return (
+        s.method == "full" and (s.attention or "sdpa") in p.full_table_in_fp32_with and s.loss in (None, "full_logits")
+    )
+
+
+def _mean(m: ModelSpec, rest: float, table: float) -> float:
+    """Bytes of a trained parameter, where embedding and head are trained in another dtype than the rest."""
+    if table <= rest:
+        return rest
+    share = table_parameters(m) / max(1, m.parameters)
+    return rest + (table - rest) * min(1.0, share)
+
+
+def table_parameters(m: ModelSpec) -> float:
+    """Embedding and head."""
+    return float(m.embedding_parameters + sum(x.parameters for x in m.linears if x.place == "head"))
 
 
 def family(m: ModelSpec) -> str:
@@ -108,14 +130,9 @@ def family(m: ModelSpec) -> str:
     return re.sub(r"(for[a-z]+|lmheadmodel|model)$", "", m.architecture.lower().replace("_", "").replace("-", ""))
 
 
-def _prepares(p: Profile) -> bool:
-    """PEFT's k-bit preparation is what Trainer stacks call; the others keep 16 bits."""
-    return p.id in ("trl", "hf-trainer")
-
-
 def might_prepare(s: Setup, d: Dtypes) -> float:
     """Share by which a stack that nobody has read may be larger, if it raises embeddings and head to fp32 after all."""
     if d.profile.known or d.quantised is None or d.engine != "torch" or s.upcast is not None:
         return 0.0
-    table = float(s.model.embedding_parameters + sum(x.parameters for x in s.model.linears if x.place == "head"))
+    table = table_parameters(s.model)
     return 2.0 * table / (d.quantised * (s.model.parameters - table) + 2.0 * table)

@@ -33,4 +33,4 @@ PYTHON_GELU = ("gelu_new", "gelu_pytorch_tanh_python", "gelu_fast")
 
 EAGER_ONLY = {"bloom", "deberta", "debertav2", "gemma2", "gptj", "gptneo", "gptoss", "mpnet", "mpt", "mt5", "t5", "umt5"}  # fmt: skip
 """`attn_implementation="sdpa"` is refused by transformers for these, in one of the two versions or in both."""
-TRANSFORMERS_STACKS = ("trl", "hf-trainer", "llamafactory", "axolotl", "ms-swift", "peft-loop")
+TRANSFORMERS_STACKS = ("trl", "trl-1", "hf-trainer", "llamafactory", "axolotl", "ms-swift", "peft-loop")

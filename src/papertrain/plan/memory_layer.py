@@ -20,7 +20,7 @@ from papertrain.plan.memory_families import (
     PYTHON_GELU,
 )
 from papertrain.plan.memory_state import matched
-from papertrain.plan.memory_widths import Widths, kept_by_inputs, widths
+from papertrain.plan.memory_widths import Widths, drops_inputs, kept_by_inputs, widths
 from papertrain.plan.setup import Setup
 
 
@@ -49,7 +49,9 @@ def layer(s: Setup, d: Dtypes) -> Layer:
         kept = kept_when_compiled(s, d, w)
     c, h, a = d.compute, w.hidden, w.heads
     # one output of the MLP is alive per operation between its matmuls; a frozen gated MLP holds one more
-    alive = 1.0 if w.liger or (w.full and not s.model.gated) else 2.0 if w.full or not s.model.gated else 3.0
+    alive = (
+        1.0 if w.liger or w.fused_mlp or (w.full and not s.model.gated) else 2.0 if w.full or not s.model.gated else 3.0
+    )
     wide = d.out * w.ffn * (w.routed / s.model.experts if s.model.experts else 1.0)
     extra = 3 * d.stream * h + wide * alive
     return Layer(
@@ -82,6 +84,8 @@ def kept_by_norms(s: Setup, d: Dtypes, w: Widths) -> float:
 
 
 def kept_by_mlp(s: Setup, d: Dtypes, w: Widths) -> float:
+    if w.fused_mlp:
+        return d.compute * (w.hidden + 2.0 * w.mid)  # the activation is computed again on the way back
     kept = kept_by_inputs(d, w, w.hidden, 2 if s.model.gated else 1, w.mlp_hit) * w.routed
     if s.model.gated:
         kept += (2.0 if w.liger else 6.0 if w.family in CLAMPED_MLP else 3.0) * d.out * w.mid
@@ -109,17 +113,19 @@ def kept_by_adapters(s: Setup, d: Dtypes, w: Widths) -> float:
         kept += d.compute * (2 * w.hidden + w.mid)
     if not d.adapters:
         return kept
-    hit = matched(s.model, s.lora_targets)
+    hit = [x for x in matched(s.model, s.lora_targets) if not w.fused(x)]
     kept += d.compute * (s.lora_rank or 0) * len({x.name for x in hit})
-    if s.lora_dropout or (s.lora_dropout is None and p.dropout_copies):
+    if drops_inputs(s, p):
         kept += kept_by_dropout(s, d, w)
+        # one mask and one dropped-out copy for what reads the same input; none before the MLP's last matrix
+        kept += (1.0 + d.compute) * (w.hidden * (w.fused_qkv_adapters + w.fused_mlp) + w.queries * w.fused_output)
     return kept
 
 
 def kept_by_dropout(s: Setup, d: Dtypes, w: Widths) -> float:
     """Masks of a byte, one for each matrix (one for q, k and v where they are one), and the dropped-out inputs that matrices
     would otherwise share. Where such a matrix is adapted in part, its update is put in place by an index that keeps it."""
-    each = [x for x in matched(s.model, s.lora_targets) if x.place != "head"]
+    each = [x for x in matched(s.model, s.lora_targets) if x.place != "head" and not w.fused(x)]
     into = [x for x in each if x.place == "attention" and x.inputs == s.model.hidden and not x.name.endswith(OUTPUTS)]
     one = d.profile.fused_qkv
     others = [x for x in each if x not in into] if one else each
@@ -127,8 +133,9 @@ def kept_by_dropout(s: Setup, d: Dtypes, w: Widths) -> float:
     kept = sum(x.inputs * (x.active if x.place == "expert" else x.count) for x in others) * share
     kept += w.hidden if one and into else 0.0
     if (not d.autocast and d.trained == d.stream) or (d.quantised is not None and d.stream == 2.0):
-        apart = max(0, w.mlp_hit - 1) * w.routed + (0 if one else max(0, w.attention_hit - 1))
-        kept += d.compute * w.hidden * apart + (d.compute * w.queries if w.output_hit else 0.0)
+        apart = 0 if w.fused_mlp else max(0, w.mlp_hit - 1) * w.routed
+        apart += 0 if one or w.fused_qkv_adapters else max(0, w.attention_hit - 1)
+        kept += d.compute * w.hidden * apart + (d.compute * w.queries if w.output_hit and not w.fused_output else 0.0)
     if one and 0 < len(into) < 3:
         kept += d.compute * sum(x.outputs * x.count for x in into) * share
     return kept

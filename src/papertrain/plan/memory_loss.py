@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from papertrain.core.values import Value
 from papertrain.plan.memory_dtypes import Dtypes, family
 from papertrain.plan.setup import Setup
@@ -9,23 +11,28 @@ from papertrain.plan.setup import Setup
 
 class Loss(Value, frozen=True, kw_only=True):
     """per_logit × vocabulary × tokens, + fixed. hidden: bytes per token of the last norm. cache: logits' buffers that
-    the allocator keeps, bytes per token."""
+    the allocator keeps, bytes per token. fp32: bytes of one token's logits in fp32, at_once: how many of them lie there
+    at a time (0 = all)."""
 
     per_token: float
     fixed: float
     hidden: float
     cache: float
     fused_cache: bool
+    fp32: float = 0.0
+    at_once: float = 0.0
 
     def logits(self, tokens: float) -> float:
-        return self.per_token * tokens + self.fixed
+        pieces = tokens * self.fp32 / self.at_once if self.at_once else 1.0
+        return self.per_token * tokens / (1.0 if pieces <= 1 else 4 * math.ceil(pieces / 4)) + self.fixed
 
 
-def loss(s: Setup, d: Dtypes) -> Loss:
+def loss(s: Setup, d: Dtypes, weights: float = 0.0) -> Loss:
+    """weights: bytes on the card before the first step, for a loss that measures what is free."""
     m, p = s.model, d.profile
     h, vocab = float(m.hidden), float(m.vocab)
     arch = family(m)
-    path = s.loss or "full_logits"
+    path = s.loss or p.loss
     native = p.loss_in == "model" or (p.loss_in == "family" and _native(arch))
     full = not d.adapters
     fp32_head = d.upcast or (d.compute == 4.0)
@@ -40,7 +47,7 @@ def loss(s: Setup, d: Dtypes) -> Loss:
         return Loss(per_token=rows * width * 12, fixed=0.0, hidden=hidden, cache=0.0, fused_cache=False)
     per, fixed = 0.0, 0.0
     variant = "+compiled" if s.compiled else "+full" if full else ""
-    stated = p.logits.get(path + variant, p.logits.get(path))
+    stated = next((p.logits[k] for k in (path + variant, f"{path}@{arch}", path) if k in p.logits), None)
     if path == "fused_linear_ce":
         # a chunk of about tokens × width / vocabulary rows at a time; gradient of the hidden states; of the head if trained
         per = 6.0 * h + d.stream * h
@@ -67,7 +74,12 @@ def loss(s: Setup, d: Dtypes) -> Loss:
         if path in ("fused_linear_ce", "chunked_linear_ce")
         else ((4.0 if native else 8.0) if path == "fused_ce" else 4.0) * vocab
     )
-    return Loss(per_token=per, fixed=fixed, hidden=hidden, cache=cache, fused_cache=path == "fused_ce")
+    at_once = p.logits_at_once
+    if at_once and s.gpu is not None:
+        at_once = min(at_once, max(at_once / 64, (s.gpu.memory_bytes - weights) / 2))
+    return Loss(
+        per_token=per, fixed=fixed, hidden=hidden, cache=cache, fused_cache=path == "fused_ce", fp32=4.0 * vocab, at_once=at_once,
+    )  # fmt: skip
 
 
 def _native(arch: str) -> bool:

@@ -170,8 +170,9 @@ def state(s: Setup, d: Dtypes) -> State:
         weights = 0.0
     part = min(1.0, c.trainable / c.base) if not d.adapters else 1.0
     # autocast keeps a 16-bit copy of every fp32 matrix that it has multiplied with, the head included
-    copies = d.engine == "torch" and d.autocast and d.weights == 4.0 and d.quantised is None
+    copies = d.engine == "torch" and d.autocast and d.quantised is None
     head_rows = float(sum(x.outputs * x.active for x in m.linears if x.place == "head"))
+    copied = (c.linear if d.weights == 4.0 else 0.0) + (m.hidden * head_rows if d.table == 4.0 else 0.0)
     return State(
         trainable=c.trainable,
         linear_weights=c.linear,
@@ -186,7 +187,7 @@ def state(s: Setup, d: Dtypes) -> State:
         gathered_last=f.last / tp,
         gathered_gradients=f.first_gradients * part / tp,
         late_gradients=f.last_gradients * part / tp,
-        autocast_copy=2.0 * (c.linear + m.hidden * head_rows) / tp if copies else 0.0,
+        autocast_copy=2.0 * copied / tp if copies else 0.0,
         dequantised=d.profile.dequantised_bytes * c.largest / tp if d.quantised is not None else 0.0,
         largest_matrix=c.largest / tp,
         layer_gradients=(c.linear + c.rest) / max(1, m.layers) * d.trained * part / tp,
@@ -206,7 +207,7 @@ def counts(s: Setup, d: Dtypes) -> Counts:
         table += head
     base = linear + table + rest
     if d.quantised is None:
-        resident = base * d.weights
+        resident = (linear + rest) * d.weights + table * d.table
     elif p.quantised_head:
         resident = d.quantised * (linear + head) + d.weights * (table - head + rest)
     else:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from papertrain.core.models import Linear, ModelSpec
 from papertrain.core.values import Value
+from papertrain.facts.profiles import Profile
 from papertrain.plan.memory_dtypes import Dtypes, family
 from papertrain.plan.memory_families import FUSED_QKV, NO_ROTARY, OUTPUTS, ROTARY_ENCODERS
 from papertrain.plan.memory_state import matched
@@ -16,6 +17,7 @@ class Widths(Value, frozen=True, kw_only=True):
     hidden, queries, keys, heads: as in the model. ffn: of one MLP or expert; mid: of all that one token passes through.
     routed: experts of one token. blocks: attentions of one layer, more than one where a decoder looks at an encoder.
     drops: a text encoder, with dropout in its attention and behind it.
+    fused_qkv_adapters, fused_output, fused_mlp: adapted matrices that the stack's own kernels compute together.
     attention_hit, mlp_hit: adapted matrices that read the layer's input; output_hit, down_hit: the one behind is adapted.
     """
 
@@ -38,6 +40,15 @@ class Widths(Value, frozen=True, kw_only=True):
     liger: bool
     packed: bool
     family: str
+    fused_qkv_adapters: bool = False
+    fused_output: bool = False
+    fused_mlp: bool = False
+
+    def fused(self, x: Linear) -> bool:
+        """Whether the stack's own kernel computes this adapted matrix."""
+        if x.place == "attention":
+            return self.fused_output if x.name.endswith(OUTPUTS) else self.fused_qkv_adapters
+        return self.fused_mlp and x.place == "mlp"
 
 
 def widths(s: Setup, d: Dtypes) -> Widths:
@@ -47,6 +58,11 @@ def widths(s: Setup, d: Dtypes) -> Widths:
     names = {x.name for x in matched(m, s.lora_targets)} if d.adapters else set()
     attention = [x for x in m.linears if x.place == "attention" and x.name in names]
     mlp = [x for x in m.linears if x.place in ("mlp", "expert") and x.name in names]
+    attention_hit = sum(x.inputs == m.hidden and not x.name.endswith(OUTPUTS) for x in attention)
+    output_hit = any(x.name.endswith(OUTPUTS) for x in attention)
+    mlp_hit = len({x.name for x in mlp if x.inputs == m.hidden})
+    down_hit = any(x.outputs == m.hidden != x.inputs for x in mlp)
+    own = fuses_adapters(s, d)
     return Widths(
         hidden=float(m.hidden),
         queries=float(m.heads * m.head_dim),
@@ -57,17 +73,39 @@ def widths(s: Setup, d: Dtypes) -> Widths:
         routed=m.experts_per_token if m.experts else 1,
         blocks=attentions(m),
         full=not d.adapters,
-        attention_hit=sum(x.inputs == m.hidden and not x.name.endswith(OUTPUTS) for x in attention),
-        output_hit=any(x.name.endswith(OUTPUTS) for x in attention),
-        mlp_hit=len({x.name for x in mlp if x.inputs == m.hidden}),
-        down_hit=any(x.outputs == m.hidden != x.inputs for x in mlp),
+        attention_hit=attention_hit,
+        output_hit=output_hit,
+        mlp_hit=mlp_hit,
+        down_hit=down_hit,
         fused_qkv=d.profile.fused_qkv or arch in FUSED_QKV,
         rotary=arch not in NO_ROTARY and (not encoder or arch in ROTARY_ENCODERS),
         drops=m.kind == "encoder" and arch not in ROTARY_ENCODERS,
         liger=s.loss in d.profile.fused_layers_with,
         packed=s.loss in d.profile.fused_layers_with or s.loss in d.profile.fused_norms_with,
         family=arch,
+        fused_qkv_adapters=own and attention_hit == 3 and arch not in FUSED_QKV,
+        fused_output=own and output_hit,
+        fused_mlp=own and bool(m.gated) and not m.experts and mlp_hit == 2 and down_hit,
     )
+
+
+def drops_inputs(s: Setup, p: Profile) -> bool:
+    return bool(s.lora_dropout) or (s.lora_dropout is None and p.dropout_copies)
+
+
+def fuses_adapters(s: Setup, d: Dtypes) -> bool:
+    """Whether the stack's own kernels compute the adapted matrices of this run, or PEFT's layers do."""
+    p = d.profile
+    if not (p.fused_adapters and d.adapters):
+        return False
+    here = {
+        "dropout": drops_inputs(s, p),
+        "preferences": s.sequences_per_example > 1,
+        "fsdp1": s.sharding == "fsdp1",
+        "int8": s.quantization == "int8",
+        "dora": s.method == "dora",
+    }
+    return not any(here[word] for word in p.fused_unless)
 
 
 def middle(m: ModelSpec) -> float:
