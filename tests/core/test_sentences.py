@@ -16,7 +16,7 @@ import pytest
 
 from papertrain import verbs
 from papertrain.core.errors import PapertrainError
-from papertrain.core.sentences import translated
+from papertrain.core.sentences import COMMENT, translated
 from papertrain.core.texts import CATALOGUES, language
 from papertrain.core.wide import folded, width
 
@@ -133,6 +133,56 @@ def test_nearly_every_cause_and_change_that_diagnose_names_has_chinese(zh: None)
     share = 1 - len(missing) / len(named)
     print(f"{share:.1%} of {len(named)} causes and changes have Chinese; missing: {missing}")
     assert len(named) > 550 and share >= SHARE_OF_CAUSES, missing
+
+
+def test_every_rule_of_every_verb_is_explained_in_chinese(zh: None) -> None:
+    """`explain TR…` and the next check of a diagnosis: of a command to copy only the comment behind it is words."""
+    from papertrain.verbs.explaining.lookups import every_rule
+
+    said = [(r.id, text) for _, r in every_rule() for text in (r.what, r.why, r.known_problems) if text]
+    said += [(r.id, r.applies) for room, r in every_rule() if room == "monitor"]
+    checks = [(r.id, str(getattr(r, "next_check", ""))) for _, r in every_rule()]
+    said += [
+        (id, text.partition(COMMENT)[2]) for id, text in checks if COMMENT in text and " " in text.partition(COMMENT)[2]
+    ]
+    missing = [(id, text) for id, text in said if not in_chinese(text)]
+    assert len(said) > 700 and not missing, missing
+    assert all(translated(text).split(COMMENT)[0] == text.split(COMMENT)[0] for _, text in checks if COMMENT in text)
+
+
+def test_every_doubt_about_a_plan_and_every_note_on_a_card_is_there_in_chinese(zh: None) -> None:
+    """What the facts say in words, beside the addresses of their sources."""
+    said = set()
+    for file in (SRC / "facts").rglob("*.toml"):
+        said |= set(worded(tomllib.loads(file.read_text("utf-8"))))
+    missing = sorted(s for s in said if not in_chinese(s))
+    assert len(said) > 90 and not missing, missing
+
+
+def worded(x: object, key: str = "") -> Iterator[str]:
+    if isinstance(x, dict):
+        for k, v in x.items():
+            yield from worded(v, k)
+    elif isinstance(x, list):
+        for v in x:
+            yield from worded(v, key)
+    elif isinstance(x, str) and " " in x and key in ("says", "note", "notes", "why"):
+        yield x
+
+
+def in_chinese(text: str) -> bool:
+    """Chinese all through: no five English words in a row but what is quoted from a program."""
+    told = re.sub(r"`[^`]*`|'[^']*'", "", translated(text))
+    return bool(CHINESE.search(told)) and not re.search("[a-z]{3,} [a-z]{2,} [a-z]{3,} [a-z]{2,} [a-z]{2,}", told)
+
+
+def test_a_short_template_does_not_swallow_a_long_sentence(zh: None) -> None:
+    """`{0} tokens` once made half a sentence Chinese."""
+    assert (
+        translated("nobody has ever told why it takes so many tokens")
+        == "nobody has ever told why it takes so many tokens"
+    )
+    assert CHINESE.search(translated("1,024 tokens"))
 
 
 def test_english_stays_as_it_is() -> None:

@@ -15,9 +15,12 @@ from papertrain.core.texts import CATALOGUES, catalogue, language
 
 LONGEST = 4000
 DEPTH = 3
-SURE, SURER = 4, 6
-"""How many letters a template must have of its own to be believed; below the second, its values must be short."""
+SURE, SURER, SUREST = 4, 6, 12
+"""How many letters a template must have of its own to be believed; below the second its values must be short, and below
+the third a long one must stand behind or before a mark: `{n} tokens` is no template of every sentence that ends so."""
 WORDS = 3
+MARKS = frozenset(":;,(→")
+COMMENT = "   # "
 
 Template = tuple[tuple[str, ...], tuple[str, ...], str]
 """The fixed pieces, the names of the values between them, and the other language's template."""
@@ -36,6 +39,9 @@ def _told(text: str, lang: str, depth: int) -> str:
     exact, made = _known(lang)
     if text in exact:
         return exact[text]
+    command, mark, comment = text.partition(COMMENT)
+    if mark:  # of a command to copy only what stands behind it
+        return command + mark + _told(comment, lang, depth)
     found = _best(text, made) or _best(for_many(text), made)
     if found is not None:
         (_, names, other), values = found
@@ -55,7 +61,11 @@ def _told(text: str, lang: str, depth: int) -> str:
 
 def _believable(pieces: tuple[str, ...], values: list[str]) -> bool:
     """A template with few words of its own takes short values only; one sentence does not swallow two."""
-    if _letters(pieces) < SURER and any(v.count(" ") >= WORDS for v in values):
+    long = [i for i, v in enumerate(values) if v.count(" ") >= WORDS]
+    own = _letters(pieces)
+    if long and own < SURER:
+        return False
+    if own < SUREST and not all(MARKS & {*pieces[i], *pieces[i + 1]} for i in long):
         return False
     return any("; " in p for p in pieces) or not any("; " in v for v in values)
 
@@ -105,7 +115,9 @@ def _known(lang: str) -> tuple[dict[str, str], list[tuple[str, Template]]]:
     for english, other in entries.items():
         pieces, names = _split(english)
         if not names:
-            exact[english.replace("{{", "{").replace("}}", "}")] = other.replace("{{", "{").replace("}}", "}")
+            plain, told = (x.replace("{{", "{").replace("}}", "}") for x in (english, other))
+            exact[plain] = told
+            exact.setdefault(plain[:1].lower() + plain[1:], told)  # within another sentence
         elif _letters(pieces) >= SURE and len(set(names)) == len(names):
             made.append((max(pieces, key=len), (pieces, names, _plain(other))))
     return exact, sorted(made, key=lambda t: -sum(map(len, t[1][0])))

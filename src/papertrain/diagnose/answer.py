@@ -10,7 +10,7 @@ from papertrain.core.findings import Diagnosis, Fix, LogLine, RuledOut
 from papertrain.core.sentences import translated
 from papertrain.core.texts import say
 from papertrain.core.values import plain
-from papertrain.core.wide import folded, padded
+from papertrain.core.wide import folded, padded, width
 from papertrain.diagnose import patches
 from papertrain.diagnose.case import Case
 from papertrain.diagnose.decide import Answer
@@ -53,9 +53,7 @@ def one(m: Match, id: str, case: Case, answer: Answer, work: str) -> Diagnosis:
     rivals = tuple(
         RuledOut(
             cls=o.rule.name,
-            because=say(
-                "less likely here ({confidence}): {title}", confidence=f"{o.confidence:.2f}", title=o.rule.what.lower()
-            ),
+            because=f"less likely here ({o.confidence:.2f}): {within(o.rule.what)}",
         )
         for o in answer.matches
         if o is not m and o.confidence < m.confidence and o.rule.name not in {r.cls for r in m.ruled_out}
@@ -68,6 +66,12 @@ def one(m: Match, id: str, case: Case, answer: Answer, work: str) -> Diagnosis:
         benign=rule.benign, evidence=m.evidence, ruled_out=(*against[:4], *rivals), next_check="" if rule.benign else m.next_check or rule.next_check,
         fixes=() if rule.benign else tuple(fixes(m, id, case, work)),
     )  # fmt: skip
+
+
+def within(sentence: str) -> str:
+    """A sentence as part of another: small at its beginning, unless that is a name (`NCCL …`, `ZeRO-3 …`)."""
+    word = sentence.split(" ", 1)[0]
+    return sentence if word[1:] != word[1:].lower() else sentence[:1].lower() + sentence[1:]
 
 
 def fixes(m: Match, id: str, case: Case, work: str) -> list[Fix]:
@@ -120,14 +124,14 @@ def body(found: Sequence[Diagnosis], most: int = 3, fix: str = "") -> str:
             # The first one is the result above.
             out.append(f"{d.id}  {d.cls}  {d.confidence:.2f}  {translated(d.title)}")
         for i, e in enumerate(d.evidence[:3]):
-            out.append(f"  {_word(say('because'), i)}  {_fit(e.text, 66):66}  {place(e)}")
+            out.append(f"  {_word(say('because'), i)}  {padded(_fit(e.text, 66), 66)}  {place(e)}")
         ruled = list(dict.fromkeys(f"{r.cls} ({translated(r.because)})" for r in d.ruled_out))[:3]
         for i, text in enumerate(ruled):
             out.append(f"  {_word(say('not'), i)}  {_fit(text, 88)}")
         if d is found[0] and not d.benign:
             out += [f"  {_word(say('branch'), i)}  {x}" for i, x in enumerate(folded(branch_says(d), 88))]
         if d.next_check:
-            out.append(f"  {_word(say('check'), 0)}  {_fit(d.next_check, 120)}")
+            out.append(f"  {_word(say('check'), 0)}  {_fit(translated(d.next_check), 120)}")
         if d is found[0] and fix:
             out.append(fix)
     return "\n".join(out)
@@ -138,13 +142,21 @@ def _word(text: str, line: int) -> str:
     return padded(text if line == 0 else "", 8)
 
 
-def _fit(text: str, width: int) -> str:
-    if len(text) <= width:
+def _fit(text: str, room: int) -> str:
+    if width(text) <= room:
         return text
-    cut = text[: width - 2]
+    cut = _first(text, room - 2)
     left = max(("()", "[]", "{}"), key=lambda pair: cut.rfind(pair[0]))
     is_open = cut.rfind(left[0]) > cut.rfind(left[1])
-    return cut + "…" + left[1] if is_open else text[: width - 1] + "…"
+    return cut + "…" + left[1] if is_open else _first(text, room - 1) + "…"
+
+
+def _first(text: str, room: int) -> str:
+    """As much of a text as has so many columns."""
+    text = text[:room]
+    while width(text) > room:
+        text = text[:-1]
+    return text
 
 
 def fix_lines(f: Fix) -> str:

@@ -57,7 +57,7 @@ def reason(d: Decision[Any]) -> str:
         f'<p class="contest"><strong>{escape(say("contested"))}</strong>: {escape(translated(c.says))} <span class="soft">({escape(c.ref)})</span></p>'
         for c in d.contested_by
     )
-    return f'{escape(translated(d.why))}<br><small class="soft">{escape(d.source.kind)}: {escape(d.source.ref)}{escape(rests)}</small>{contests}'
+    return f'{escape(translated(d.why))}<br><small class="soft">{escape(translated(d.source.kind))}: {escape(d.source.ref)}{escape(rests)}</small>{contests}'
 
 
 def memory_bar(plan: TrainingPlan) -> str:
@@ -131,7 +131,7 @@ def alternatives(plan: TrainingPlan) -> str:
         return ""
     rows = [
         (
-            a.what, (translated(a.fits), a.fits), (translated(a.effect), "warning" if a.effect == "experiment" else "ok"),
+            translated(a.what), (translated(a.fits), a.fits), (translated(a.effect), "warning" if a.effect == "experiment" else "ok"),
             "–" if a.device_bytes is None else show_bytes(a.device_bytes), "–" if a.step_seconds is None else show_seconds(a.step_seconds),
         )
         for a in plan.alternatives

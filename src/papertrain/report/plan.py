@@ -241,7 +241,7 @@ def alternative_words(a: Alternative, chosen_seconds: float | None) -> str:
         "unknown": say("not known to fit"),
     }[a.fits]
     effect = say(" (changes the experiment)") if a.effect == "experiment" else ""
-    return f"{a.what}: {verdict}{need}{cost}{effect}"
+    return f"{translated(a.what)}: {verdict}{need}{cost}{effect}"
 
 
 @english()

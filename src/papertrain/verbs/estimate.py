@@ -101,8 +101,10 @@ def estimate(
 
 
 def _one(setup: Any) -> Report:
+    from papertrain.core.sentences import translated
     from papertrain.core.texts import say
     from papertrain.core.units import show_bytes, show_number
+    from papertrain.core.wide import padded
     from papertrain.plan.memory import UNSAID, fits, predict
     from papertrain.plan.memory_nearest import nearest
     from papertrain.plan.time import duration
@@ -135,9 +137,9 @@ def _one(setup: Any) -> Report:
     result = say(
         "{value} on each card ({low} to {high}){room}: {verdict}",
         value=show_bytes(device.value), low=show_bytes(device.low), high=show_bytes(device.high),
-        room=f" of {show_bytes(room)}" if room else "", verdict=_SAYS[verdict],
+        room=say(" of {size}", size=show_bytes(room)) if room else "", verdict=_says(verdict),
     )  # fmt: skip
-    lines = [f"{k:12} {show_bytes(v):>10}" for k, v in memory.components.items() if v > 0]
+    lines = [f"{padded(translated(k), 12)} {show_bytes(v):>10}" for k, v in memory.components.items() if v > 0]
     lines += [
         "",
         f"{'allocated':12} {show_bytes(memory.allocated_bytes.value):>10}",
@@ -145,12 +147,13 @@ def _one(setup: Any) -> Report:
     ]
     if speed.value is not None:
         lines.append(
-            f"{'speed':12} {show_number(round(speed.value)):>10} tokens/s on each card ({speed.low:,.0f} to {speed.high:,.0f})"
+            f"{padded(say('speed'), 12)} {show_number(round(speed.value)):>10} "
+            + say("tokens/s on each card ({low:,.0f} to {high:,.0f})", low=speed.low, high=speed.high)
         )
     lines += [
         "",
         say("measured runs most like it, and how far the estimate is off them:"),
-        *(f"  {x[:98]}" for x in runs),
+        *(f"  {translated(x)[:98]}" for x in runs),
     ]
     return Report(
         verb="estimate",
@@ -158,7 +161,7 @@ def _one(setup: Any) -> Report:
         explanation=say(
             "the peak is in the {phase} phase; {basis}",
             phase=memory.peak_phase.replace("_", " "),
-            basis="; ".join(memory.basis),
+            basis="; ".join(map(translated, memory.basis)),
         ),
         action=f"papertrain plan {quoted(setup.model.name)} --method {setup.method}"
         + (f' --gpu "{setup.n_gpus}x {setup.gpu.id}"' if setup.gpu else ""),
@@ -170,6 +173,7 @@ def _one(setup: Any) -> Report:
 
 def _unsaid(setup: Any, why: str) -> Report:
     """A kind of model whose memory is not predicted: what is known of it, and why the rest is not said."""
+    from papertrain.core.sentences import translated
     from papertrain.core.texts import say
     from papertrain.core.units import show_count
     from papertrain.plan.answers import nothing
@@ -181,13 +185,17 @@ def _unsaid(setup: Any, why: str) -> Report:
         result=say(
             "memory and speed of {name} are unknown; it has {n} parameters", name=m.name, n=show_count(m.parameters)
         ),
-        explanation=why,
+        explanation=translated(why),
         action=f"papertrain plan {quoted(m.name)} --method {setup.method}{card}",
         data={"cases": [nothing(m.name, why, "papertrain launch WORK --smoke measures it")]},
     )
 
 
-_SAYS = {"yes": "fits", "tight": "may fit", "no": "does not fit", "unknown": "no card stated (--gpu)"}
+def _says(verdict: str) -> str:
+    from papertrain.core.texts import say
+
+    words = {"yes": say("fits"), "tight": say("may fit"), "no": say("does not fit")}
+    return words.get(verdict) or say("no card stated (--gpu)")
 
 
 def _range(e: Any) -> dict[str, float] | None:

@@ -14,9 +14,11 @@ import msgspec
 from papertrain.core.commands import line, quoted
 from papertrain.core.errors import PapertrainError
 from papertrain.core.findings import Rule
+from papertrain.core.sentences import translated
 from papertrain.core.texts import say
 from papertrain.core.units import show_bytes, show_count, show_number
 from papertrain.core.values import plain
+from papertrain.core.wide import padded
 from papertrain.report.plan import wrapped
 from papertrain.verbs.explaining.answer import Answer, Lookup
 from papertrain.verbs.explaining.plan import decision, prediction
@@ -69,19 +71,17 @@ def rule(id: str, where: Path | None, method: str | None) -> Answer | None:
     if found is None:
         return None
     room, r = found
-    lines = ["", *wrapped("  ", r.what), *wrapped(f"  {say('why')}      ", r.why)]
-    if r.known_problems:
-        lines += wrapped(f"  {say('but')}      ", r.known_problems)
-    if r.applies:
-        lines += wrapped(f"  {say('applies')}  ", r.applies)
-    lines += [f"  {say('source')}   {r.source.kind}: {r.source.ref}", f"  {say('status')}   {r.status}, {r.level}"]
+    parts = ((say("why"), translated(r.why)), (say("but"), translated(r.known_problems)), (say("applies"), translated(r.applies)),
+             (say("source"), f"{translated(r.source.kind)}: {r.source.ref}"), (say("status"), f"{translated(r.status)}, {translated(r.level)}"))  # fmt: skip
+    lines = ["", *wrapped("  ", translated(r.what))]
+    lines += [line for label, text in parts if text for line in wrapped(f"  {padded(label, 9)}", text)]
     for label, sample in ((say("fires"), r.fires), (say("quiet"), r.quiet)):
         if sample:
             lines += [f"  {label}", *(f"    | {line}" for line in sample.splitlines()[:12])]
     seen_by = line("papertrain", SEES[room], "--help" if where is None else where)
     return Answer(
         action=seen_by,
-        id=r.id, kind="class" if room == "diagnose" else "rule", result=f"{r.id} {r.name} ({r.level})", explanation=r.why, body="\n".join(lines) + "\n",
+        id=r.id, kind="class" if room == "diagnose" else "rule", result=f"{r.id} {r.name} ({translated(r.level)})", explanation=translated(r.why), body="\n".join(lines) + "\n",
         data={"rule": {"id": r.id, "name": r.name, "level": r.level, "what": r.what, "why": r.why, "known_problems": r.known_problems,
                        "status": r.status, "source": plain(r.source), "seen_by": SEES[room], "fires": r.fires, "quiet": r.quiet}},
     )  # fmt: skip
@@ -108,10 +108,10 @@ def card(id: str, where: Path | None, method: str | None) -> Answer | None:
     for f in fields:
         mark = f"[{refs.index(g.sources[f]) + 1}]" if f in g.sources else ""
         lines.append(f"  {f:<26} {figure(getattr(g, f), UNITS.get(f, '')):<14} {mark}")
-    lines += [line for i, s in enumerate(refs, 1) for line in wrapped(f"  [{i}] ", f"{s.kind}: {s.ref}")]
+    lines += [line for i, s in enumerate(refs, 1) for line in wrapped(f"  [{i}] ", f"{translated(s.kind)}: {s.ref}")]
     return Answer(
-        id=g.id, kind="fact", result=f"{g.label}: {show_bytes(g.memory_bytes)}, {'bf16' if g.has_bf16 else 'no bf16'}", body="\n".join(lines) + "\n",
-        explanation="; ".join(g.notes) or say("every figure with its source; peaks are dense, with fp32 accumulation"),
+        id=g.id, kind="fact", result=f"{g.label}: {show_bytes(g.memory_bytes)}, {'bf16' if g.has_bf16 else say('no bf16')}", body="\n".join(lines) + "\n",
+        explanation="; ".join(map(translated, g.notes)) or say("every figure with its source; peaks are dense, with fp32 accumulation"),
         action=line("papertrain", "plan", "Qwen/Qwen2.5-7B-Instruct", "--gpu", f"1x {g.names[0] if g.names else g.id}"), data={"gpu": plain(g)},
     )  # fmt: skip
 
@@ -142,7 +142,7 @@ def card_by_name(id: str, where: Path | None, method: str | None) -> Answer | No
     answer = card(hit[0].gpu.id, where, method) if hit is not None else None
     if answer is None or hit is None or not hit[1]:
         return answer
-    return msgspec.structs.replace(answer, explanation=f"{hit[1]}; {answer.explanation}")
+    return msgspec.structs.replace(answer, explanation=f"{translated(hit[1])}; {answer.explanation}")
 
 
 def model(id: str, where: Path | None, method: str | None) -> Answer | None:
@@ -156,17 +156,26 @@ def model(id: str, where: Path | None, method: str | None) -> Answer | None:
         return None
     lines = [
         "",
-        f"  {m.architecture}, {m.layers} layers of width {m.hidden}, {m.heads} heads ({m.kv_heads} for keys and values), vocabulary {m.vocab:,}",
+        "  "
+        + say(
+            "{architecture}, {layers} layers of width {hidden}, {heads} heads ({kv_heads} for keys and values), vocabulary {vocab:,}",
+            architecture=m.architecture,
+            layers=m.layers,
+            hidden=m.hidden,
+            heads=m.heads,
+            kv_heads=m.kv_heads,
+            vocab=m.vocab,
+        ),
     ]
     parts = [
-        ("embeddings", m.embedding_parameters),
-        ("norms and other", m.other_parameters),
+        (say("embeddings"), m.embedding_parameters),
+        (say("norms and other"), m.other_parameters),
         *((x.name, x.parameters) for x in m.linears),
     ]
-    lines += [f"  {name:<18} {n:>18,}" for name, n in parts if n]
-    lines += [f"  {'all':<18} {m.parameters:>18,}", f"  {say('source')}  {m.source.kind}: {m.source.ref}"]
+    lines += [f"  {padded(name, 18)} {n:>18,}" for name, n in (*parts, (say("all"), m.parameters)) if n]
+    lines += [f"  {say('source')}  {translated(m.source.kind)}: {m.source.ref}"]
     return Answer(
-        id=m.name, kind="fact", result=f"{m.name}: {m.parameters:,} parameters" + ("" if m.exact else say(" (a rough size)")), body="\n".join(lines) + "\n",
+        id=m.name, kind="fact", result=say("{name}: {n} parameters", name=m.name, n=f"{m.parameters:,}") + ("" if m.exact else say(" (a rough size)")), body="\n".join(lines) + "\n",
         explanation=say("{active} of them active for a token", active=f"{m.active_parameters:,}"), action=f'papertrain plan {quoted(id)} --gpu "1x A100-80GB"', data={"model": plain(m)},
     )  # fmt: skip
 

@@ -80,7 +80,11 @@ def _written(value: object) -> str:
 def predicted(e: Estimate, show: Callable[[float | None], str]) -> str:
     if e.value is None:
         return say("unknown: {why}", why=e.unknown or "?")
-    return show(e.value) + (f" ({show(e.low)} to {show(e.high)})" if e.low is not None and e.high is not None else "")
+    return show(e.value) + (
+        say(" ({low} to {high})", low=show(e.low), high=show(e.high))
+        if e.low is not None and e.high is not None
+        else ""
+    )
 
 
 def in_plan(p: TrainingPlan, d: Decision[Any], where: Path | None) -> Answer:
@@ -90,7 +94,7 @@ def in_plan(p: TrainingPlan, d: Decision[Any], where: Path | None) -> Answer:
     doubts = [
         line for c in d.contested_by for line in wrapped(f"  {say('against')}    ", f"{translated(c.says)} ({c.ref})")
     ]
-    source = f"{d.source.kind}: {d.source.ref}" + (
+    source = f"{translated(d.source.kind)}: {d.source.ref}" + (
         f" ({say('read on')} {d.source.read_on})" if d.source.read_on else ""
     )
     published = nearby(p) if d.name == "learning_rate" else []

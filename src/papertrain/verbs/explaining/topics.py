@@ -6,6 +6,7 @@ from pathlib import Path
 
 from papertrain.core.commands import line, quoted
 from papertrain.core.texts import say
+from papertrain.core.wide import padded
 from papertrain.evidence.test_set import TOPIC
 from papertrain.report.plan import wrapped
 from papertrain.verbs.explaining.answer import Answer
@@ -25,16 +26,16 @@ def test_set(id: str, where: Path | None, method: str | None) -> Answer | None:
     name = "NAME" if data is None else data.name
     run = "METHOD.DATA.SEED" if space is None else next((r.id for r in space.grid()), "METHOD.DATA.SEED")
     rows = (
-        ("add it", f"papertrain plan {work} --test FILE", say("a file with the columns of the training data; its rows are predicted after training")),
-        ("by hand", f'[datasets.{name}]  test = "FILE"', say("in study.toml, seen from the workspace; then papertrain generate")),
-        ("or bring", f"runs/{run}/predictions.csv", say("id, label and prediction of each row, from a program of your own: evaluate scores them")),
-        ("baselines", '[methods.NAME]  kind = "command"  command = "…"', say("{data_train} {data_test} {seed} {out} are filled in; it writes predictions.csv into {out}", data_train="{data_train}", data_test="{data_test}", seed="{seed}", out="{out}")),
-        ("seeds", "[study]  seeds = [1, 2, 3]", say("each method is run with each; three or more make a spread that can be tested")),
-        ("cells", "method × data set × seed", say("papertrain status shows them, papertrain launch --missing runs the open ones")),
+        (say("add it"), f"papertrain plan {work} --test FILE", say("a file with the columns of the training data; its rows are predicted after training")),
+        (say("by hand"), f'[datasets.{name}]  test = "FILE"', say("in study.toml, seen from the workspace; then papertrain generate")),
+        (say("or bring"), f"runs/{run}/predictions.csv", say("id, label and prediction of each row, from a program of your own: evaluate scores them")),
+        (say("baselines"), '[methods.NAME]  kind = "command"  command = "…"', say("{data_train} {data_test} {seed} {out} are filled in; it writes predictions.csv into {out}", data_train="{data_train}", data_test="{data_test}", seed="{seed}", out="{out}")),
+        (say("seeds"), "[study]  seeds = [1, 2, 3]", say("each method is run with each; three or more make a spread that can be tested")),
+        (say("cells"), say("method × data set × seed"), say("papertrain status shows them, papertrain launch --missing runs the open ones")),
     )  # fmt: skip
     body = [""]
     for label, what, why in rows:
-        body += [f"  {label:<10} {what}", *wrapped(" " * 13, why)]
+        body += [f"  {padded(label, 10)} {what}", *wrapped(" " * 13, why)]
     if data is None:
         result = say("a result is measured on rows that training never saw: the test set of the study")
     elif data.test:

@@ -74,11 +74,16 @@ def report_of(
     details += [
         row
         for d in diffs
-        for row in words.wrapped(f"  {d.rules} on {d.name}  ", f"{show_number(d.theirs)}: {translated(d.why)}")
+        for row in words.wrapped(
+            f"  {say('{rules} on {name}', rules=d.rules, name=d.name)}  ",
+            f"{show_number(d.theirs)}: {translated(d.why)}",
+        )
     ]
-    details += [f"  {say('measured')}  {row}" for row in (p.memory.basis[1:] if p.memory is not None else ())]
-    details += [f"  {d.name}: {d.source.kind}: {d.source.ref}" for d in p.decisions()]
-    details += ["", *(f"  {d.name}: {c.says} ({c.ref})" for d in p.decisions() for c in d.contested_by)]
+    details += [
+        f"  {say('measured')}  {translated(row)}" for row in (p.memory.basis[1:] if p.memory is not None else ())
+    ]
+    details += [f"  {d.name}: {translated(d.source.kind)}: {d.source.ref}" for d in p.decisions()]
+    details += ["", *(f"  {d.name}: {translated(c.says)} ({c.ref})" for d in p.decisions() for c in d.contested_by)]
     details += ["", *(f"  {words.alternative_words(a, seconds)}" for a in p.alternatives)]
     details += ["", *(f"  {w}" for w in wrote)]
     return Report(
@@ -137,8 +142,8 @@ def explanation(p: TrainingPlan, diffs: list[Difference]) -> str:
         None,
     )
     if quick is not None and p.fits == "yes":
-        text += "; " + say("much faster: {what}", what=quick.what)
-    rates = [f"{d.name} {show_number(d.ours)} ({p.rules}) or {show_number(d.theirs)} ({d.rules})" for d in diffs][:3]
+        text += "; " + say("much faster: {what}", what=translated(quick.what))
+    rates = [say("{name} {ours} ({rules}) or {theirs} ({others})", name=d.name, ours=show_number(d.ours), rules=p.rules, theirs=show_number(d.theirs), others=d.rules) for d in diffs][:3]  # fmt: skip
     if rates:
         text += "; " + say("the rule sets differ on {names}", names=", ".join(rates))
     return text
