@@ -6,7 +6,7 @@
 1 to 3 were written from what public reports look like, by class, without reading a rule; each was scored once as it was (FIRST below), and only
 then were rules mended by kind. Set 4 holds the decisive lines of real public threads, as those print them, labelled by what its maintainers
 answered; it is small, and its first numbers are the worst. Set 5 was written from 104 public threads (their addresses stand in the heads), each
-log its own writing around the error lines that the programs print, and committed before it was run; set 6, from 46 more, was written at the same time and kept for the end: it
+log its own writing around the error lines that the programs print, and committed before it was run; set 6, from 43 more, was written at the same time and kept for the end: it
 was run once, after the kinds of set 5 had been mended. What is printed is what comes out now; the first numbers are the honest ones. How a log arrives (ranks
 interleaved, colours, progress bars, Slurm, a notebook, a launcher's summary, Chinese noise) is made here, seeded.
 """
@@ -27,6 +27,7 @@ from papertrain.verbs.diagnose import diagnose
 
 HERE = Path(__file__).resolve().parent
 FIRST = {
+    6: "class 27 of 30 (90.0 %), fix 27 of 30 (90.0 %), benign 6 of 6, unknown 7 of 7 (other threads than set 5, many of its kinds; run once set 5 was mended)",
     5: "class 50 of 79 (63.3 %), fix 49 of 79 (62.0 %), benign 7 of 12, unknown 13 of 14",
     4: "class 12 of 20 (60 %), of the 17 whose class the vocabulary has 12 (71 %), fix 12 of 20, unknown 6 of 6 (lines of real public threads)",
     1: "class 125 of 129 (96.9 %), fix 124 of 129 (96.1 %), benign 9 of 9, unknown 2 of 2",

@@ -25,7 +25,7 @@ _CLOCK = re.compile(
     r"|\d\d/\d\d/\d{4} \d\d:\d\d:\d\d - "
     r"|\[\d\d/\d\d/\d\d \d\d:\d\d:\d\d\] ?"
     r"|\[?\d\d:\d\d:\d\d(?:[.,]\d+)?\]? (?=\S)"
-    r"|[\w.-]{1,40}\s+\| (?=\S)"  # docker compose
+    r"|(?!(?:[Ss]tep|[Ee]poch)\s)[A-Za-z][\w.-]{0,39}\s+\| (?=\S)"  # docker compose; not the first cell of a table
 )
 _BOX = re.compile(r"^\s*[│┃║](.*?)[│┃║]?\s*$")
 _STARTS = frozenset("[(0123456789rRw│┃║ \t")

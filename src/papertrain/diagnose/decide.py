@@ -189,7 +189,7 @@ def shared_out(found: list[Match]) -> list[Match]:
 
 _EXIT = re.compile(r"(?:exit ?code|exitcode|returned non-zero exit status|exit status)\s*[:=]?\s*\(?(-?\d+)", re.I)
 _FATAL = re.compile(
-    r"^(?:E\s+)?(?:[\w.]+\.)?[A-Z]\w*(?:Error|Exception)(?:$|[:(])|Segmentation fault|core dumped|^Aborted|^Killed$|terminate called|\bFATAL\b|slurmstepd: error|"
+    r"^(?:E\s+)?(?:[\w.]+\.)?(?:Exception|[A-Z]\w*(?:Error|Exception))(?:$|[:(])|Segmentation fault|core dumped|^Aborted|(?:^|\])Killed$|terminate called|\bFATAL\b|slurmstepd: error|"
     r"Bus error|Floating point exception|CANCELLED AT|DUE TO TIME LIMIT|Caught signal|panic:|"
     r"(?:训练|进程|任务|作业|程序)(?:被|已|异常|意外|提前)*(?:中止|失败|终止|崩溃|退出|杀死|杀掉)|段错误|核心已转储|已杀死|已放弃|错误[:：]"
 )  # fmt: skip

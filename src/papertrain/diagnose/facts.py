@@ -35,7 +35,7 @@ _SETTING = re.compile(
     rf"""(?<![\w.])["']?(?:--)?({_NAMED}|learning-rate|zero_stage)["']?\s*(?:[:=]\s*|\s+(?=[\w."'/-]+(?:\s|\\|$)))["']?([\w.+/@-]+)"""
 )
 _STAGE = re.compile(
-    r"""["']stage["']\s*:\s*(\d)|ZeRO[- ]?(?:stage|Stage)?[- ]?(\d)\b|\bzero[_-]?(?:stage[=_ ]?)?([0-3])\b|ds_z([0-3])_|zero_stage\D{1,4}([0-3])""",
+    r"""["']stage["']\s*:\s*(\d)|ZeRO[- ]?(?:stage|Stage)?[- ]?(\d)\b|\bzero[_-]?(?:stage[=_ ]?)?([0-3])\b|ds_z([0-3])_|zero_stage\D{1,4}([0-3])|zero_optimization_stage \.+ ([0-3])""",
     re.I,
 )
 _WORLD = re.compile(

@@ -18,7 +18,9 @@ _PAIR = re.compile(rf"""['"]([\w/ .()-]{{1,60}})['"]\s*:\s*['"]?({NUMBER})['"]?\
 _KEYED = re.compile(
     rf"(?:^|[\s|,;\[(])([A-Za-z][\w/.-]*(?: (?:loss|norm|rate|scale|batch size))?)\s?[:=]\s*\[?({NUMBER})(?![\w.])"
 )
-_SPACED = re.compile(rf"\b(step|iter|loss|norm|lr|grad_norm|epoch|train loss|val loss)\s+({NUMBER})(?![\w.])")
+_SPACED = re.compile(rf"\b(step|iter|loss|norm|lr|grad_norm|epoch|train loss|val loss)\s+({NUMBER})(?![\w.])", re.I)
+_SAID = re.compile(r"^\W*(?:\w+(?:Error|Exception)\s?: |(?:WARNING|ERROR|FATAL)\W+)?(?:the )?(?:training |train )?loss (?:is|was|became|becomes|turned) (?:-?inf|nan)\b", re.I)  # fmt: skip
+"""What programs print when they stop at a loss that is not a number, without a row of it."""
 _ITERATION = re.compile(r"iteration\s+(\d+)/\s*(\d+)")
 _TQDM = re.compile(r"\b(\d+)/(\d+) \[")
 _STEP_OF = re.compile(r"\b(?:step|iter)[ :=]\s*(\d+)(?:/(\d+))?", re.I)
@@ -30,7 +32,7 @@ NAMES = {
     "tel": "eval_loss", "validation_loss": "eval_loss", "lr": "learning_rate", "learning rate": "learning_rate",
     "train/learning_rate": "learning_rate", "train_lr": "learning_rate", "grad norm": "grad_norm", "norm": "grad_norm",
     "train/grad_norm": "grad_norm", "gnorm": "grad_norm", "loss scale": "loss_scale", "current_steps": "step", "global_step": "step",
-    "iter": "step", "iteration": "step", "train/global_step": "step", "s": "step", "total_steps": "total_steps", "actor_loss": "act_loss",
+    "iter": "step", "iteration": "step", "training loss": "loss", "validation loss": "eval_loss", "reward std": "reward_std", "train/global_step": "step", "s": "step", "total_steps": "total_steps", "actor_loss": "act_loss",
 }  # fmt: skip
 
 
@@ -66,8 +68,14 @@ def rows(log: LogFile) -> list[Row]:
 
 def _rows(log: LogFile) -> Iterator[Row]:
     header: list[str] | None = None
+    table: list[str] = []
     for i, line in enumerate(log.lines):
         text = line.text
+        if (cells := _cells(text)) and (values := _table(table, cells)) is not None:
+            table = [c.lower() for c in cells] if not values else table
+            if values:
+                yield Row(log.name, line.no, text, values, values.get("step"))
+            continue
         if i == 0 and log.name.endswith(".csv"):
             header = [h.strip() for h in text.split(",")]
             continue
@@ -82,6 +90,29 @@ def _rows(log: LogFile) -> Iterator[Row]:
             if step is None and (m := _TQDM.search(text)) and "{" in text:
                 step = float(m[1])
             yield Row(log.name, line.no, text, values, step)
+
+
+def _cells(text: str) -> list[str]:
+    """The cells of a line of a table, as a notebook shows the Trainer's rows and people paste them."""
+    mark = "|" if text.count("|") >= 2 else "\t" if text.count("\t") >= 1 else ""
+    cells = [c.strip() for c in text.strip().strip("|").split(mark)] if mark and len(text) < 600 and ":" not in text else []  # fmt: skip
+    return cells if len(cells) >= 2 else []
+
+
+def _table(header: list[str], cells: list[str]) -> dict[str, float] | None:
+    """The values of a table's row; {} for its header; None where the line is neither."""
+    if cells[0].lower() in ("step", "epoch") and any("loss" in c.lower() for c in cells[1:]):
+        return {}
+    if len(header) != len(cells):
+        return None
+    values = {}
+    for name, cell in zip(header, cells):
+        try:
+            values[NAMES.get(name, name)] = float(cell.replace(",", ""))
+        except ValueError:
+            if cell.lower() not in ("no log", "-", ""):
+                return None
+    return values or None
 
 
 def _csv(header: list[str], text: str) -> Iterator[tuple[str, float]]:
@@ -104,6 +135,8 @@ def parse(text: str) -> dict[str, float]:
         return _megatron(text, m)
     if text[:1] in ("#", "[") and "step=" not in text and "loss" not in text[:120]:
         return {}
+    if _SAID.match(text):
+        return {"loss": math.nan}
     found = named(_KEYED.findall(text)) or {}
     found |= {k: v for k, v in named(_SPACED.findall(text)).items() if k not in found}
     if m := _STEP_OF.search(text):
@@ -117,7 +150,8 @@ def named(pairs: Iterable[tuple[str, str]]) -> dict[str, float]:
     out: dict[str, float] = {}
     for name, value in pairs:
         name = name.strip()
-        name = NAMES.get(name, NAMES.get(name.lower(), name))
+        plain = name.lower()
+        name = plain if plain in ("loss", "step", "epoch") else NAMES.get(name, NAMES.get(plain, name))
         out.setdefault(name, number(value))
     if "train_loss" in out and "train_runtime" not in out and "loss" not in out:
         out["loss"] = out.pop("train_loss")

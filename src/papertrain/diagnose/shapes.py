@@ -160,6 +160,13 @@ class Rise(Value, frozen=True, kw_only=True):
     sudden: bool
     recovered: bool
     norm_rose: float
+    first: float
+    lowest: float
+
+    @property
+    def beyond(self) -> bool:
+        """What had been learnt is lost, and more: it ends well above where it began, after it had fallen."""
+        return self.lowest < 0.87 * self.first and self.end > 1.3 * self.first
 
 
 def rise(case: Case) -> Rise | None:
@@ -208,7 +215,8 @@ def _rise(case: Case) -> Rise | None:
         or (end < min(level[a] + 0.35 * height, 1.25 * level[a] + 0.1) and values[-1] < level[a] + 0.6 * height)
     )
     return Rise(at=rows[leave], best=level[a], peak=level[b], end=end, start=level[0], sudden=b - leave <= 3 + width // 2,
-                recovered=recovered, norm_rose=_norm_ratio(case, rows[a], rows[b]))  # fmt: skip
+                recovered=recovered, norm_rose=_norm_ratio(case, rows[a], rows[b]),
+                first=max(level[0], values[0]), lowest=min(values[: leave + 1]))  # fmt: skip
 
 
 def _noise(values: Sequence[float]) -> float:

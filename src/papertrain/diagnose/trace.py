@@ -17,9 +17,9 @@ _RICH_FRAME = re.compile(
     r"|^\s*\[?([^\s:\]]+\.py|<ipython-input[^>]*>)\]?(?:\([^)]*\))?() in ([\w<>.]+)\("  # IPython 7, and Colab's links
 )
 _EXCEPTION = re.compile(
-    r"^((?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Interrupt|Exit|Timeout|Failure|Full|Empty|NotFound|Refused|Abort|Unschedulable|Assertion))(?::\s?(.*))?$"
+    r"^((?:[A-Za-z_]\w*\.)*(?:Exception|[A-Z]\w*(?:Error|Exception|Interrupt|Exit|Timeout|Failure|Full|Empty|NotFound|Refused|Abort|Unschedulable|Assertion)))(?::\s?(.*))?$"
 )
-_LOOSE = re.compile(r"^(?:E\s+)?((?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception)): (.+)$")
+_LOOSE = re.compile(r"^(?:E\s+)?((?:[A-Za-z_]\w*\.)*(?:Exception|[A-Z]\w*(?:Error|Exception))): (.+)$")
 _START = "Traceback (most recent call last"
 _RICH_SITE = re.compile(r"^[/\w.~-]+\.py:\d+ in \w+")
 WRAPPERS = frozenset(
@@ -33,6 +33,8 @@ WRAPPERS = frozenset(
         "RayTaskError",
         "TrainingFailedError",
         "WorkerCrashedError",
+        "RayActorError",
+        "ActorDiedError",
         "TuneError",
         "SignalException",
         "BrokenPipeError",

@@ -24,6 +24,8 @@ MASKED = (
     "This instance will be ignored in loss calculation",
     "[-100, -100 ~ ^\\W*(?:label_ids\\W*)?\\[(?:-100, )+-100\\]\\W*$",
 )
+AUTOCAST = ("torch.cuda.amp.autocast(", "torch.cuda.amp.GradScaler(")
+"""The warnings that torch prints about them: mixed precision by hand, whose default on CUDA is fp16."""
 SDPA = ("cuDNN SDPA backward", "cudnn SDPA")
 BAD_DATA = (
     "non-finite ~ (?i)(input|batch|sample|row|feature|data)\\S*.{0,60}non-finite|non-finite.{0,40}(input|batch|sample|row|feature|data)",
@@ -106,6 +108,8 @@ def weights(case: Case, nf: NonFinite) -> dict[str, float]:
         if dpo:
             w["dpo-nan-fp16"] += 14
     elif precision is None:
+        if case.find(*AUTOCAST):
+            w["nan-half-precision-weights"] += 6
         w["nan-half-precision-weights"] += 1.4
         w["loss-zero-fp16"] += 1.0 if nf.hidden else 0
     if str(f.get("weights_dtype", "")).lower() in ("float16", "fp16", "half", "torch.float16"):

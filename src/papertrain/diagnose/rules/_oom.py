@@ -10,6 +10,7 @@ from papertrain.core.units import GIB, show_bytes
 from papertrain.core.values import Value
 from papertrain.diagnose.case import Case
 from papertrain.diagnose.rule import Match
+from papertrain.diagnose.rules import _oom_fixes as mend
 from papertrain.diagnose.trace import Exc
 
 SIGNATURES = (
@@ -327,8 +328,18 @@ def judge(case: Case, name: str, rule: Any) -> Match | None:
     if confidence < 0.1:
         return None
     evidence = [oom.line]
-    return Match(rule=rule, confidence=round(confidence, 3), evidence=tuple(evidence + case.facts.where("zero_stage", "micro_batch_size")[:2]),
+    engine = (mend.ENGINE, *rule.fixes) if _in_engine(case, oom) else None
+    return Match(remedies=engine, rule=rule, confidence=round(confidence, 3), evidence=tuple(evidence + case.facts.where("zero_stage", "micro_batch_size")[:2]),
                  cause=rule.why + _numbers(case, oom), ruled_out=tuple(against(case, oom, name)))  # fmt: skip
+
+
+def _in_engine(case: Case, oom: Oom) -> bool:
+    """Whether the generation engine beside the trainer asked for it, by the frames or the lines of code above."""
+    if oom.frames:
+        return any("/vllm/" in f for f in oom.frames)
+    log = next(x for x in case.logs if x.name == oom.line.file)
+    at = next((i for i, x in enumerate(log.lines) if x.no >= oom.line.line), 0)
+    return any("/vllm/" in x.text for x in log.lines[max(0, at - 12) : at])
 
 
 def _numbers(case: Case, oom: Oom) -> str:

@@ -25,6 +25,12 @@ OFFLOAD = fix(
     sets={"offload_optimizer": "cpu"},
     proof="free -g shows room for 12 bytes per parameter",
 )
+ENGINE = fix(
+    "leave the generation engine (vLLM) less of the card",
+    "GRPOConfig(…, vllm_gpu_memory_utilization=0.3)   # ms-swift: --vllm_gpu_memory_utilization 0.3; verl: rollout.gpu_memory_utilization",
+    sets={"vllm_gpu_memory_utilization": 0.3},
+    proof="the engine starts, and the first training step fits beside it",
+)
 SEGMENTS = fix(
     "an allocator that does not fragment",
     env={"PYTORCH_CUDA_ALLOC_CONF": "expandable_segments:True"},

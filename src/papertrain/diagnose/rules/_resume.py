@@ -25,6 +25,10 @@ WORDS = (
     "=> loaded checkpoint",
     "loaded checkpoint ~ (?i)\\bloaded checkpoint\\b",
     "Resume from ~ (?i)^\\W*(?:\\S+ ){0,4}resum(?:e|ing|ed) (?:training )?from",
+    "resume from ~ (?i)^\\W*(?:\\S+ ){0,4}resum(?:e|ing|ed) (?:training )?from",
+    "resuming from ~ (?i)^\\W*(?:\\S+ ){0,4}resum(?:e|ing|ed) (?:training )?from",
+    "oading checkpoint ~ (?i)\\bload(?:ing|ed) (?:the )?checkpoint (?:from )?['\"/\\w.]",
+    "oaded checkpoint ~ (?i)\\bload(?:ing|ed) (?:the )?checkpoint (?:from )?['\"/\\w.]",
     "Restored all states from",
     "Loading states from",
 )
@@ -61,6 +65,8 @@ def _boundary(case: Case) -> Boundary | None:
         told = told or _goes_on(ends, a, b)
         if not told or i < 2 or len(rows) - i < 2:
             continue
+        if not (_forward([r for r, _ in rows[max(0, i - 8) : i]]) and _forward([r for r, _ in rows[i : i + 8]])):
+            continue
         enough = i >= 6 and len(rows) - i >= 4
         before, after = [v for _, v in rows[max(0, i - 8) : i]], [v for _, v in rows[i : i + 4]]
         level = statistics.median(before[-3:])
@@ -72,6 +78,15 @@ def _boundary(case: Case) -> Boundary | None:
                         stays=jumped and (not far or statistics.median(far) > level + 0.5 * height),
                         dropped=enough and height < -max(4 * noise, 0.1 * level) and bool(far) and statistics.median(far) > level - 0.3 * abs(height))  # fmt: skip
     return None
+
+
+def _forward(rows: Sequence[Row]) -> bool:
+    """The counter of these rows never steps back: rows of one run in order, not those of several ranks among each other."""
+    for name in ("step", "epoch"):
+        counts = [v for r in rows if (v := r.get(name)) is not None]
+        if len(counts) > 1 and any(b < a for a, b in itertools.pairwise(counts)):
+            return False
+    return True
 
 
 def _goes_on(ends: Sequence[tuple[str, int]], a: Row, b: Row) -> bool:

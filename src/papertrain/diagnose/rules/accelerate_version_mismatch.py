@@ -20,13 +20,16 @@ RULE = cause(
         "DataLoaderConfiguration.__init__() got an unexpected",
         "'Accelerator' object has no attribute",
         "AcceleratorState' object has no attribute",
+        # accelerate 0.34 forwards train() to the optimizer, which only newer transformers (or a schedule-free one) expect.
+        "object has no attribute 'train' ~ (?:Adam\\w*|SGD|Lion|Adafactor|Optimizer\\w*|Optim)' object has no attribute '(?:train|eval)'",
+        "object has no attribute 'eval' ~ (?:Adam\\w*|SGD|Lion|Adafactor|Optimizer\\w*|Optim)' object has no attribute '(?:train|eval)'",
     ),
     confidence=0.94,
     next_check="pip show accelerate transformers | grep -E 'Name|Version'",
     fixes=(
         fix(
-            "a newer accelerate (or the one that this transformers asks for)",
-            "pip install -U accelerate",
+            "transformers and accelerate of the same time (the accelerate that this transformers asks for)",
+            "pip install -U transformers accelerate",
             'pip install "accelerate>=0.26.0"',
             proof="python -c 'from transformers import TrainingArguments; TrainingArguments(\"x\")' passes",
         ),

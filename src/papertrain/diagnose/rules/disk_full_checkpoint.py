@@ -1,6 +1,37 @@
 """The disk filled up while saving."""
 
-from papertrain.diagnose.rule import cause, fix
+import re
+
+from msgspec.structs import replace
+
+from papertrain.diagnose.case import Case
+from papertrain.diagnose.rule import Match, by_signature, cause, fix
+
+_DEVICE = re.compile(r"Input/output error|Stale file handle|Read-only file system")
+
+
+def judge(case: Case) -> Match | None:
+    """Full, or (errno 5, 116, 30) a device or mount that does not answer any more."""
+    found = by_signature(RULE, case)
+    if found is None or not _DEVICE.search(found.evidence[0].text):
+        return found
+    return replace(
+        found,
+        confidence=0.8,
+        title="The storage under a file of the run failed",
+        cause="The system call itself failed: a network mount that went away, a disk with errors, or a device without room that says it so.",
+        next_check="df -h . ; mount | grep -E 'nfs|lustre|fuse' ; dmesg | tail -50   # the mount, its room, errors of the disk",
+        remedies=(
+            fix(
+                "write to local storage with space, and copy from there",
+                sets={"output_dir": "<local folder with space>"},
+                proof="the next checkpoint is written",
+            ),
+            fix("mount the file system again, or have it looked at, before the run is resumed", "df -h . ; touch OUTPUT_DIR/probe"),
+            RULE.fixes[-1],
+        ),
+    )  # fmt: skip
+
 
 RULE = cause(
     "TR555",
@@ -14,6 +45,9 @@ RULE = cause(
         "No space left ~ Errno 28",
         "Disk quota exceeded",
         "failed with Input/output error",
+        "Input/output error ~ \\[?Errno 5\\]? ?Input/output error|OSError.*Input/output error",
+        "Stale file handle",
+        "Read-only file system ~ Errno 30|OSError",
         "I/O error: No space left on device",
         "[Errno 28]",
         "errno: 28",
@@ -24,6 +58,7 @@ RULE = cause(
         "超出磁盘限额",
         "unexpected pos ~ enforce fail at inline_container",
     ),
+    judge=judge,
     confidence=0.93,
     yields=("shm-no-space-left", "dataloader-shm", "nccl-system-error-shm"),
     next_check="df -h . ; df -i . ; quota -s   # space, inodes, quota of the output folder",

@@ -55,7 +55,7 @@ def judge(case: Case) -> Match | None:
     if found.norm_rose < 2 and not drift and found.peak < 2 * found.best:
         return None
     confidence = (
-        (0.62 if drift or found.norm_rose >= 2 else 0.42)
+        (0.62 if drift or found.beyond or found.norm_rose >= 2 else 0.42)
         + (0.15 if found.norm_rose >= 2 else 0)
         + (0.1 if found.end > found.start else 0)
         + (0.05 if drift else 0)

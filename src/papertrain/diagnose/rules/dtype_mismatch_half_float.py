@@ -15,6 +15,8 @@ RULE = cause(
         "expected scalar type Float but found BFloat16",
         "Input type (torch.cuda.HalfTensor) and weight type",
         "Input type (float) and bias type (c10::Half)",
+        "uniform dtype but got ~ flatten tensors with uniform dtype but got",
+        "FlashAttention only support ~ (?i)FlashAttention only supports? (?:the )?(?:fp16|bf16|float16|bfloat16|half)",
         "should be the same ~ Input type .* and (weight|bias) type .* should be the same",
     ),
     confidence=0.94,

@@ -10,7 +10,6 @@ RULE = cause(
     why="It needs compute capability 8.0 (Ampere) or newer.",
     sig=(
         "FlashAttention only supports Ampere GPUs or newer",
-        "FlashAttention only support fp16 and bf16",
         "FlashAttention only supports head dimension",
         "only supported on CUDA devices of compute capability >= 8.0",
     ),

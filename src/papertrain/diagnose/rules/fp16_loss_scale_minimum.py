@@ -1,6 +1,17 @@
 """The fp16 loss scale fell to its minimum: gradients are not finite any more."""
 
-from papertrain.diagnose.rule import cause, fix
+from papertrain.diagnose.case import Case
+from papertrain.diagnose.rule import Match, by_signature, cause, fix
+from papertrain.diagnose.rules.lr_zero_overflow_warmup import APEX, collapsed
+
+
+def judge(case: Case) -> Match | None:
+    """A scaler that says so, or one that goes on halving far below 1 (apex has no minimum)."""
+    found = by_signature(RULE, case)
+    if found is not None or (line := collapsed(case)) is None:
+        return found
+    return RULE.found(0.95, [line], ruled_out=())
+
 
 RULE = cause(
     "TR594",
@@ -9,6 +20,8 @@ RULE = cause(
     title="The fp16 loss scale fell to its minimum: gradients are not finite any more",
     branch="training",
     why="A few skipped steps at the start are the scaler's search. At its minimum every step overflows: weights trained in bf16, a learning rate that is too high, or NaN in the data.",
+    judge=judge,
+    more=APEX,
     sig=(
         "Current loss scale already at minimum",
         "loss scale already at minimum",

@@ -1,7 +1,38 @@
 """Another process holds most of this card's memory."""
 
-from papertrain.diagnose.rule import cause, fix
+from papertrain.diagnose.case import Case
+from papertrain.diagnose.rule import Match, cause, fix
 from papertrain.diagnose.rules import _oom as oom
+from papertrain.diagnose.rules import _oom_fixes as mend
+
+ENGINE = (
+    "No available memory for the cache blocks",
+    "is less than desired GPU memory utilization",
+    "larger than the available KV cache memory",
+)
+
+
+def judge(case: Case) -> Match | None:
+    """By the numbers of the message; or an engine (vLLM) that finds too little room beside the trainer."""
+    if (found := oom.judge(case, RULE.name, RULE)) is not None or not (told := case.find(*ENGINE)):
+        return found
+    return RULE.found(
+        0.82,
+        told[:2],
+        title="The generation engine (vLLM) finds too little memory for its cache",
+        cause="Its share of the card (gpu_memory_utilization) has to hold weights, activations and the cache; what a trainer on the same card holds is taken from it.",
+        remedies=(
+            fix(
+                "an engine alone on its card: a larger share; beside a trainer: a smaller model length, or a card of its own",
+                "gpu_memory_utilization: 0.9   # alone on the card; vllm_mode server on other cards for a trainer",
+                "max_model_len: <prompt + completion, no more>",
+                proof="the engine logs the number of its cache blocks, above 0",
+            ),
+            mend.ENGINE,
+            *RULE.fixes,
+        ),
+    )
+
 
 RULE = cause(
     "TR506",
@@ -9,8 +40,8 @@ RULE = cause(
     "memory-gpu",
     title="Another process holds most of this card's memory",
     why="The message counts little memory for this process, and yet nothing is free.",
-    share=oom.judge,
-    sig=oom.SIGNATURES,
+    judge=judge,
+    sig=(*oom.SIGNATURES, *ENGINE),
     next_check="nvidia-smi --query-compute-apps=pid,name,used_memory --format=csv",
     fixes=(
         fix(

@@ -32,6 +32,8 @@ def judge(case: Case) -> Match | None:
         "OOMKilled",
         "Exceeded job memory limit",
         "oom-killer",
+        "running low on memory ~ (?i)(?:killed|node).{0,60}running low on memory",
+        "memory usage threshold",
         "MemoryError ~ (?:^|[^\\w.])MemoryError\\b",
         "DefaultCPUAllocator: can't allocate memory",
         "DefaultCPUAllocator: not enough memory",
@@ -54,7 +56,7 @@ def judge(case: Case) -> Match | None:
         "exit code 137",
         "exitcode: 137",
         "died with <Signals.SIGKILL",
-        'Killed ~ (?:^|[:\\d] )Killed\\s*(?:$|python|")',
+        'Killed ~ (?:^|[:\\d] |\\]\\s?)Killed\\s*(?:$|python|")',
         "已杀死",
         "被杀死",
         "被杀掉",
@@ -62,12 +64,14 @@ def judge(case: Case) -> Match | None:
     )
     if not kernel and not nine:
         return None
+    # Ray lists what may have killed a worker, memory first; where nothing of the worker's own stands above it, that is it.
+    supposed = not kernel and case.find("killed by SIGKILL by OOM killer")
     if case.find("is killed by signal: Killed") or (
         case.root is not None and not kernel and case.root.line < nine[0].line and not case.root.follows
     ):
         return None
     person = case.find("scancel", "CANCELLED by", "KeyboardInterrupt", "DUE TO TIME LIMIT", "DUE TO PREEMPTION")
-    confidence = 0.95 if kernel else 0.5 if person else 0.82
+    confidence = 0.95 if kernel else 0.5 if person else 0.7 if supposed else 0.82
     loading = case.find("Loading checkpoint shards", "offload", "Running tokenizer", "Map: ", "stage3_prefetch")
     where = " The last thing that ran was loading, preprocessing or offloading." if loading else ""
     return RULE.found(
@@ -90,6 +94,9 @@ RULE = cause(
         "OOMKilled",
         "Exceeded job memory limit",
         "oom-killer",
+        "running low on memory",
+        "memory usage threshold",
+        "killed by SIGKILL by OOM killer",
         "MemoryError",
         "DefaultCPUAllocator: can't allocate memory",
         "DefaultCPUAllocator: not enough memory",

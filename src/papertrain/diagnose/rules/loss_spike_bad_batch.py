@@ -11,7 +11,7 @@ def judge(case: Case) -> Match | None:
     if found is None or found.recovered or not found.sudden or nan.broken(case) is not None or case.rl:
         return None
     return RULE.found(
-        0.45 if found.norm_rose >= 3 else 0.68,
+        0.4 if found.beyond else 0.45 if found.norm_rose >= 3 else 0.68,
         [found.at.quote(), case.curve[-1][0].quote()],
         cause=RULE.why + f" Here the level went from {found.best:.3g} to {found.end:.3g}.",
     )

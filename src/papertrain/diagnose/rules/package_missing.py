@@ -17,12 +17,35 @@ _NAME = re.compile(
     r"|No package metadata was found for ['\"]?([A-Za-z][\w-]*)|PackageNotFoundError: ([A-Za-z][\w-]*)"
 )
 
+_OTHER = re.compile(r"([A-Za-z][\w-]*)([<>=!~][^ ]*?) is required for a normal functioning of this module, but found \w[\w-]*==(\S+?)\.?(?:\s|$)")  # fmt: skip
+
+
+def other_version(found: Match, package: str, wanted: str, there: str) -> Match:
+    """Installed, in a version that the importing library refuses."""
+    return replace(
+        found,
+        confidence=0.95,
+        title=f"{package} {there} is installed, and {package}{wanted} is asked for",
+        cause="A library looks at the versions beside it when it is imported, and refuses this one.",
+        next_check=f"python -m pip show {package}",
+        remedies=(
+            fix(
+                f"the version of {package} that is asked for",
+                f'python -m pip install "{package}{wanted}"',
+                proof="the import passes",
+            ),
+            fix("or the library that asks, in a version that takes this one", "python -m pip check"),
+        ),
+    )
+
 
 def judge(case: Case) -> Match | None:
     """With the name of the package, where a line tells it."""
     found = by_signature(RULE, case)
     if found is None:
         return None
+    if wrong := next((m for line in found.evidence if (m := _OTHER.search(line.text))), None):
+        return other_version(found, *wrong.groups())
     told = next((m for line in found.evidence if (m := _NAME.search(line.text))), None)
     if told is None:
         return found
@@ -61,6 +84,7 @@ RULE = cause(
         "is not installed ~ (?i)package.{0,40}is not installed",
         "quantization requires ~ (?i)quantization requires the latest version of (bitsandbytes|\\w+)",
         "Please install ~ ImportError.*[Pp]lease install",
+        "is required for a normal functioning ~ is required for a normal functioning of this module",
     ),
     confidence=0.88,
     yields=(

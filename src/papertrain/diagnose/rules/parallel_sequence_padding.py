@@ -11,6 +11,7 @@ RULE = cause(
     sig=(
         "expanded size ~ expanded size of the tensor \\((\\d+)\\) must match the existing size \\((\\d+)\\)(?!.*Tensor sizes: \\[1, \\d+\\])",
         "must be divisible by ~ (?i)seq\\w*.{0,40}must be divisible by",
+        "divisible by ~ (?i)(?:dimension|seq\\w*|tokens?|length)\\b.{0,60}divisible by.{0,24}(?:tensor|sequence|context)[ _-]?(?:model[ _-]?)?parallel",
         "Sizes of tensors must match except in dimension",
     ),
     confidence=0.7,

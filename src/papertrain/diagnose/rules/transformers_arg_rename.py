@@ -1,7 +1,9 @@
 """An argument has another name in the installed transformers."""
 
+import difflib
 import re
 
+from papertrain.core.findings import LogLine
 from papertrain.diagnose.case import Case
 from papertrain.diagnose.rule import Match, cause, fix
 
@@ -72,7 +74,62 @@ def judge(case: Case) -> Match | None:
                     fix(f"or write {new}, the older name", sets={"rename:" + m[1]: new}),
                 )
             return RULE.found(0.96, [line], cause=RULE.why + says, remedies=fixes)
+        if found := moved(case, line):
+            return found
     return None
+
+
+_TRL = re.compile(r"\b((SFT|DPO|GRPO|PPO|KTO|ORPO|CPO|Reward|RLOO|OnlineDPO|GKD|BCO|XPO|NashMD|PRM|IterativeSFT)(Trainer|Config))(?:\.__init__\(\))? got an unexpected keyword argument '(\w+)'")  # fmt: skip
+_LACKS = re.compile(r"'TrainingArguments' object has no attribute '(\w+)'")
+MOVED = frozenset({
+    "beta", "loss_type", "label_smoothing", "label_pad_token_id", "padding_value", "truncation_mode", "max_length", "max_prompt_length", "max_target_length",
+    "max_completion_length", "is_encoder_decoder", "disable_dropout", "generate_during_eval", "precompute_ref_log_probs", "dataset_num_proc", "model_init_kwargs",
+    "ref_model_init_kwargs", "model_adapter_name", "ref_adapter_name", "reference_free", "force_use_ref_model", "f_divergence_type", "sync_ref_model",
+    "dataset_batch_size", "dataset_kwargs", "neftune_noise_alpha", "num_of_sequences", "chars_per_token", "eval_packing", "desirable_weight", "undesirable_weight",
+})  # fmt: skip
+"""What TRL's trainers took themselves before 0.13, and take through their …Config since."""
+
+
+def moved(case: Case, line: LogLine) -> Match | None:
+    """An argument of TRL that is in another place, or in another release."""
+    if m := _LACKS.search(line.text):
+        frame = next((x for e in case.exceptions for f in e.frames if (x := re.search(r"trl/trainer/(\w+?)_trainer", f))), None)  # fmt: skip
+        config = f"{frame[1].upper()}Config" if frame and len(frame[1]) <= 4 else "the trainer's own …Config (DPOConfig, SFTConfig)"  # fmt: skip
+        says = f" This trainer reads `{m[1]}` from its own config, and was given transformers' TrainingArguments."
+        return RULE.found(0.9, [line], title="TRL's trainer wants its own config, not TrainingArguments", cause=RULE.why + says, remedies=(
+            fix(f"{config} in place of TrainingArguments", "args = DPOConfig(output_dir=…, …)   # from trl import DPOConfig; the same fields and the trainer's own", proof="the trainer is built"),
+            PINNED,
+        ))  # fmt: skip
+    m = _TRL.search(line.text)
+    if m is None or nearest_of(m[4]):
+        return None
+    version = case.facts.get("version:trl")
+    seen = f" The log says trl {version}." if version else ""
+    if m[3] == "Trainer" and m[4] in MOVED:
+        config = f"{m[2]}Config"
+        says = f" `{m[4]}` belongs into `{config}` since trl 0.13; before, only some releases had it." + seen
+        there = fix(f"give it to {config}", f"args = {config}({m[4]}=…, output_dir=…); {m[1]}(args=args, …)", proof="the trainer is built")  # fmt: skip
+        return RULE.found(0.93, [line], title=f"{m[1]} takes `{m[4]}` through its config", cause=RULE.why + says, remedies=(there, PINNED))  # fmt: skip
+    says = f" `{m[4]}` is no argument of {m[1]} in this trl: gone, or of another release, or of a changed copy." + seen
+    return RULE.found(0.75, [line], title=f"This trl's {m[1]} does not know `{m[4]}`", cause=RULE.why + says, remedies=(
+        PINNED, fix(f"or leave {m[4]} out", f"python -c 'import trl, inspect; print(inspect.signature(trl.{m[1]}))'", proof="the trainer is built"),
+    ))  # fmt: skip
+
+
+PINNED = fix(
+    "the trl that the script was written for (its requirements name it), or the newest with the script changed",
+    'pip install "trl==<version>"   # pip index versions trl; or: pip install -U trl',
+    proof="the trainer is built",
+)
+
+
+def nearest_of(name: str) -> str:
+    """A key of TRL that was probably meant, at the distance of a slip."""
+    from papertrain.facts.frameworks.load import framework
+
+    known = sorted(set(framework("trl").known()) | set(framework("transformers").known()))
+    near = difflib.get_close_matches(name, known, 1, 0.82)
+    return near[0] if near and near[0] != name and abs(len(near[0]) - len(name)) <= 3 else ""
 
 
 RULE = cause(
@@ -81,7 +138,11 @@ RULE = cause(
     "environment",
     title="An argument has another name in the installed transformers",
     judge=judge,
-    sig=("unexpected keyword argument", "Some keys are not used by the HfArgumentParser"),
+    sig=(
+        "unexpected keyword argument",
+        "'TrainingArguments' object has no attribute",
+        "Some keys are not used by the HfArgumentParser",
+    ),
     why="The library renamed it: the refused name tells whether the library is newer or older than the script.",
     next_check="pip show transformers trl | grep -E 'Name|Version'",
     fires="TypeError: TrainingArguments.__init__() got an unexpected keyword argument 'evaluation_strategy'",

@@ -47,7 +47,8 @@ def nearest(name: str) -> str:
     for program in ("transformers", "llamafactory", "trl"):
         known |= set(framework(program).known())
     found = difflib.get_close_matches(name, sorted(known), 1, 0.82)
-    return found[0] if found and found[0] != name else ""
+    # A whole word more is another option, not a slip of the keys.
+    return found[0] if found and found[0] != name and abs(len(found[0]) - len(name)) <= 3 else ""
 
 
 RULE = cause(

@@ -1,8 +1,26 @@
 """The saved weights are ZeRO-3 placeholders of size 0."""
 
-from papertrain.core.findings import RuledOut
+import re
+
+from papertrain.core.findings import LogLine, RuledOut
 from papertrain.diagnose.case import Case
 from papertrain.diagnose.rule import Match, cause, fix
+
+_LISTED = re.compile(r"^[-rwx.@+]{10,12}\s+\d+\s+\S+\s+\S+\s+(\d+|[\d.]+[KM])\s.*\b(adapter_model|pytorch_model|model)\.(?:bin|safetensors)\s*$")  # fmt: skip
+ZERO3 = ("zero_to_fp32", "Parameter Offload: Total persistent", "global_step ~ global_step\\d+", "zero3 ~ (?i)zero3|zero-3|z3_config")  # fmt: skip
+
+
+def small(case: Case) -> list[LogLine]:
+    """Listed weights far too small for any model (an adapter: below 100 kB), in a run under ZeRO-3."""
+    if case.facts.number("zero_stage") != 3 and not case.find(*ZERO3):
+        return []
+    out = []
+    for line in case.find("adapter_model.", "pytorch_model.", "model.safetensors"):
+        if m := _LISTED.match(line.text):
+            size = float(m[1].rstrip("KM")) * {"K": 2**10, "M": 2**20}.get(m[1][-1], 1)
+            if size < (1e5 if m[2] == "adapter_model" else 2e6):
+                out.append(line)
+    return out
 
 
 def judge(case: Case) -> Match | None:
@@ -28,6 +46,8 @@ def judge(case: Case) -> Match | None:
                 ),
             ),
         )
+    if tiny := small(case):
+        return RULE.found(0.88, [*tiny[:1], *missing[:1], *case.find(*ZERO3)[:1]])
     if not missing:
         return None
     return RULE.found(0.85, missing[:2])
@@ -46,6 +66,10 @@ RULE = cause(
         "torch.Size([0])",
         "no file named",
         "global_step",
+        "adapter_model.",
+        "pytorch_model.",
+        "model.safetensors",
+        *ZERO3,
         "didn't save the model under ZeRO",
         "Please use `zero_to_fp32.py`",
         "stage3_gather_16bit_weights_on_model_save=false",
