@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from papertrain.core import yaml
 from papertrain.core.commands import line
+from papertrain.core.errors import PapertrainError
+from papertrain.core.files import read_text
 
 if TYPE_CHECKING:
     from papertrain.core.workspace import Run, Workspace
@@ -50,16 +54,13 @@ def _because(run: Run) -> str:
 
 def _own(work: Workspace, run: Run, test: str) -> dict[str, Any]:
     script = work.root / "configs" / run.method / "script" / "evaluate.py"
-    predict = sorted((work.root / "configs" / run.method / "llamafactory").glob("*predict*.y*ml"))
+    here = f"configs/{run.method}/llamafactory"
+    predict = (work.root / here / "predict.yaml").is_file()
     folder = work.run_path(run.id)
     test = str(work.root / test) if (work.root / test).is_file() else test
-    if predict and not script.is_file():
-        return {
-            "run": run.id,
-            "with": "LLaMA-Factory predict",
-            "command": f"llamafactory-cli train {shlex.quote(str(predict[0]))}",
-            "because": _because(run),
-        }
+    by = trained_by(work, run.id)
+    if predict and (by == "llamafactory" or (not by and not script.is_file())):
+        return _llamafactory(work, run, here)
     command = f"python {shlex.quote(str(script))} {shlex.quote(str(folder))} {shlex.quote(test)}"
     because = "; ".join(
         x
@@ -70,6 +71,51 @@ def _own(work: Workspace, run: Run, test: str) -> dict[str, Any]:
         if x
     )
     return {"run": run.id, "with": "evaluate.py", "command": command, "because": because}
+
+
+def trained_by(work: Workspace, run: str) -> str:
+    """The target whose files a run was started with, as its record says; "" where none does."""
+    try:
+        record = json.loads((work.run_path(run) / "record.json").read_text("utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return ""
+    return str(record.get("target") or "") if isinstance(record, dict) else ""
+
+
+def _llamafactory(work: Workspace, run: Run, here: str) -> dict[str, Any]:
+    """predict.yaml is written for the first run of a method: model, test set, place and seed of this one are said behind it.
+
+    Its paths are seen from the workspace, so it is started there."""
+    place = f"runs/{run.id}"
+    model = "adapter_name_or_path" if (work.root / place / "adapter_config.json").is_file() or _adapts(work, here) else "model_name_or_path"  # fmt: skip
+    held = f"{run.data}_test"
+    words = ["llamafactory-cli", "train", f"{here}/predict.yaml", f"{model}={place}", f"eval_dataset={held}",
+             f"output_dir={place}/predictions", f"seed={run.seed}"]  # fmt: skip
+    known = held in _datasets(work, here)
+    again = "" if known else f"{line('papertrain', 'generate', work.root)} writes {held} into {here}/dataset_info.json"
+    return {
+        "run": run.id,
+        "with": "LLaMA-Factory predict",
+        "command": f"(cd {shlex.quote(str(work.root))} && {shlex.join(words)})",
+        "words": words,
+        "folder": str(work.root),
+        "because": "; ".join(x for x in (_because(run), again) if x),
+    }
+
+
+def _adapts(work: Workspace, here: str) -> bool:
+    try:
+        return "adapter_name_or_path" in yaml.load(read_text(work.root / here / "predict.yaml"), "predict.yaml").value
+    except (PapertrainError, TypeError):
+        return False
+
+
+def _datasets(work: Workspace, here: str) -> Any:
+    try:
+        found = yaml.load_json(read_text(work.root / here / "dataset_info.json"), "dataset_info.json").value
+    except PapertrainError:
+        return {}
+    return found if isinstance(found, dict) else {}
 
 
 def _harness(

@@ -92,14 +92,14 @@ def _run(work: Workspace, row: dict[str, Any], environment: Environment | None) 
     from papertrain.run import record
     from papertrain.run.process import run
 
-    words = _words(shlex.split(row["command"]), environment)
+    words = _words(row.get("words") or shlex.split(row["command"]), environment)
     folder = work.result_path(row["run"])
     stamp = record.now()
     name = f"evaluation-{stamp[:19].replace(':', '-')}"
     log = folder / f"{name}.log"
     folder.mkdir(parents=True, exist_ok=True)
     began = time.monotonic()
-    ended = run(words, folder=Path.cwd(), environment=_variables(environment), log=log)
+    ended = run(words, folder=Path(row.get("folder") or Path.cwd()), environment=_variables(environment), log=log)
     content = {
         "schema": "papertrain-evaluation/1", "run": row["run"], "with": row["with"], "command": row["command"],
         "versions": record.versions(environment.versions) if environment else {}, "packages": record.frozen(environment.versions) if environment else [],
