@@ -47,7 +47,7 @@ def test_the_way_back_restores_every_byte(loose: tuple[Path, Path]) -> None:
     reverse = Path(fix(ds, "D1.F1", log=[log], yes=True).data["reverse"])
     assert applying.apply_hunks(ds.read_text(), reverse.read_text(), "ds.json") == DS
     note = reverse.with_suffix(".md").read_text()
-    assert "## Proof" in note and "train.log:2" in note
+    assert "## To be seen when it runs" in note and "train.log:2" in note
 
 
 def test_it_is_not_applied_twice(loose: tuple[Path, Path]) -> None:

@@ -12,6 +12,8 @@ from papertrain.core.findings import LogLine, RuledOut
 from papertrain.core.values import Value
 from papertrain.diagnose.case import Case
 from papertrain.diagnose.catalogue import GENERIC, causes
+from papertrain.diagnose.clean import quote
+from papertrain.diagnose.metrics import BAR
 from papertrain.diagnose.rule import Match, unique
 from papertrain.diagnose.shapes import non_finite
 
@@ -53,9 +55,6 @@ def decide(case: Case) -> Answer:
     )
 
 
-_BAR = re.compile(r"\b(\d+)/(\d+) \[[\d:]+<[\d:?]+")
-
-
 _TRAINING = re.compile(
     r"(?i)loss|\blr\b|learning|norm|reward|accuracy|\bacc\b|\bf1\b|perplexity|\bstep|epoch|train|eval"
 )
@@ -76,7 +75,7 @@ def bars(case: Case) -> list[tuple[str, int, int, int]]:
         (log.name, line.no, int(m[1]), int(m[2]))
         for log in case.logs
         for line in log.lines
-        if "/" in line.text and "<" in line.text and (m := _BAR.search(line.text)) and len(m[2]) < 12
+        if "/" in line.text and "<" in line.text and (m := BAR.search(line.text)) and len(m[2]) < 12
     ]
 
 
@@ -228,6 +227,9 @@ def suspicious(case: Case) -> Iterable[LogLine]:
     seen: list[LogLine] = []
     if case.root is not None:
         seen.append(case.root.quote())
+        if (own := case.root.own) is not None:
+            where = f'File "{own.file}", line {own.line}' + (f", in {own.function}" if own.function else "")
+            seen.append(LogLine(file=case.root.file, line=own.at, text=quote(f"{where}: {own.code}" if own.code else where)))  # fmt: skip
     seen += [e.quote() for e in case.exceptions[:3]]
     broken = non_finite(case)
     if broken:

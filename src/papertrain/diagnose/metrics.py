@@ -22,6 +22,8 @@ _SPACED = re.compile(rf"\b(step|iter|loss|norm|lr|grad_norm|epoch|train loss|val
 _SAID = re.compile(r"^\W*(?:\w+(?:Error|Exception)\s?: |(?:WARNING|ERROR|FATAL)\W+)?(?:the )?(?:training |train )?loss (?:is|was|became|becomes|turned) (?:-?inf|nan)\b", re.I)  # fmt: skip
 """What programs print when they stop at a loss that is not a number, without a row of it."""
 _ITERATION = re.compile(r"iteration\s+(\d+)/\s*(\d+)")
+BAR = re.compile(r"\b(\d+)/(\d+) \[[\d:]+<[\d:?]+")
+"""A progress bar of tqdm: at and of."""
 _TQDM = re.compile(r"\b(\d+)/(\d+) \[")
 _STEP_OF = re.compile(r"\b(?:step|iter)[ :=]\s*(\d+)(?:/(\d+))?", re.I)
 _WORDS = re.compile(r"loss|grad[_ ]norm|reward|skipped=|\btrl:|\btel:|learning_rate|perplexity|损失", re.I)

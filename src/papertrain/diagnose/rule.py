@@ -87,7 +87,7 @@ class Cause(Rule, frozen=True, kw_only=True):
     next_check: str = ""
     fixes: tuple[Remedy, ...] = ()
     judge: Callable[[Case], Match | None] | None = None
-    share: Callable[[Case, str, Any], Match | None] | None = None
+    share: Callable[[Case, Any], Match | None] | None = None
     bound: tuple[str, str] | None = None
     last_resort: bool = False
 
@@ -97,7 +97,7 @@ class Cause(Rule, frozen=True, kw_only=True):
 
     def match(self, case: Case) -> Match | None:
         if self.share is not None:
-            return self.share(case, self.name, self)
+            return self.share(case, self)
         return self.judge(case) if self.judge is not None else by_signature(self, case)
 
     def found(self, confidence: float, evidence: Iterable[LogLine], **more: Any) -> Match:

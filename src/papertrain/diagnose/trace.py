@@ -45,6 +45,21 @@ WRAPPERS = frozenset(
 CONTINUES = ("During handling of the above exception", "The above exception was the direct cause")
 
 
+_FOREIGN = re.compile(r"site-packages|dist-packages|[/\\]lib[/\\]python\d|[/\\]Lib[/\\]|<frozen|<string>|<decorator|importlib|[/\\]bin[/\\](?:torchrun|accelerate|deepspeed|llamafactory-cli)|[Ll][Ll]a[Mm][Aa]-?[Ff]actory[/\\]|/opt/conda/lib|runpy\.py")  # fmt: skip
+"""Paths of installed libraries and launchers: a traceback goes through them, and a user's error seldom lies there."""
+
+
+class Own(Value, frozen=True, kw_only=True):
+    """The deepest frame of a traceback that lies in a file of the user's own. at: its line in the log; last: nothing is below it."""
+
+    file: str
+    line: int
+    function: str
+    code: str
+    at: int
+    last: bool
+
+
 class Exc(Value, frozen=True, kw_only=True):
     """One exception. `first`, `last`: indices into the log's lines; `follows`: raised while another was handled."""
 
@@ -57,6 +72,7 @@ class Exc(Value, frozen=True, kw_only=True):
     rank: str = ""
     frames: tuple[str, ...] = ()
     follows: bool = False
+    own: Own | None = None
 
     @property
     def wrapper(self) -> bool:
@@ -123,7 +139,21 @@ def _exception(log: LogFile, block: list[int], kind: str, message: str, *, follo
         rank=rank,
         frames=tuple(_frames(log, block)),
         follows=follows,
+        own=_own(log, block),
     )
+
+
+def _own(log: LogFile, block: list[int]) -> Own | None:
+    """The last frame in a file that is no library's."""
+    frames = [(i, m) for i in block if (m := _FRAME.match(log.lines[i].text))]
+    for k, (i, m) in reversed(list(enumerate(frames))):
+        if _FOREIGN.search(m[1]):
+            continue
+        until = frames[k + 1][0] if k + 1 < len(frames) else block[-1]
+        code = [log.lines[j].text.strip() for j in block if i < j < until]
+        kept = " ".join(c for c in code if c.strip("^~ "))
+        return Own(file=m[1], line=int(m[2]), function=m[3] or "", code=kept[:300], at=log.lines[i].no, last=k + 1 == len(frames))  # fmt: skip
+    return None
 
 
 def _rest(log: LogFile, last: int, rank: str) -> Iterator[str]:

@@ -180,7 +180,7 @@ def cause_found(
     every = "\n".join(
         f"{f.id}  [{f.effect}]  {translated(f.title)}\n"
         + "\n".join(f"      {x}" for x in fix_lines(f).splitlines())
-        + (f"\n      proof: {f.proof}" if f.proof else "")
+        + (f"\n      {say('to be seen')}: {translated(f.proof)}" if f.proof else "")
         for d in found
         for f in d.fixes
     )
@@ -192,6 +192,7 @@ def unexplained(seen: Look, data: dict[str, Any], mode: Mode, paths: Sequence[Pa
     """An honest unknown: the three most suspicious lines, and what to run next."""
     from papertrain.diagnose.answer import place
     from papertrain.verbs._next import look_closer
+    from papertrain.verbs.diagnosing import own
 
     why = say("it failed ({failed}), and no known cause fits", failed=seen.answer.failed)
     lines = seen.answer.suspicious
@@ -201,9 +202,19 @@ def unexplained(seen: Look, data: dict[str, Any], mode: Mode, paths: Sequence[Pa
     step = say(
         "run it once more with CUDA_LAUNCH_BLOCKING=1 TORCH_DISTRIBUTED_DEBUG=DETAIL, keep every rank's output, and diagnose that"
     )
+    action = look_closer(paths)
+    if (told := own.error_of(seen.case)) is not None and told[0].type.rpartition(".")[2] in own.PLAIN:
+        error, at = told
+        why = say(
+            "{kind} at {place}, and no known cause fits",
+            kind=error.type.rpartition(".")[2],
+            place=own.where(at).partition(":")[0] + f":{at.line}",
+        )
+        step = own.where(at) + "; " + own.means(error, at)
+        action = own.look_there(at) or action
     data["unexplained"] = f"{why}. " + " | ".join(f"{e.file}:{e.line}: {e.text}" for e in lines) + f". {step}"
     data["suspicious"] = [{"file": e.file, "line": e.line, "text": e.text} for e in lines]
-    return Report(verb="diagnose", mode=mode, result=say("unknown: {why}", why=why), explanation=step, action=look_closer(paths), body=body, data=data, level="error",
+    return Report(verb="diagnose", mode=mode, result=say("unknown: {why}", why=why), explanation=step, action=action, body=body, data=data, level="error",
                   unavailable=missing(seen))  # fmt: skip
 
 

@@ -141,7 +141,7 @@ def fix_diagnosis(target: Path, id: str, log: Sequence[Path], config: Sequence[P
         return shown(
             data,
             say("{says}: nothing that can be patched here", says=says),
-            "\n".join(chosen["commands"]) or chosen["proof"],
+            "\n".join(chosen["commands"]) or say("{title}: by hand", title=translated(chosen["title"])),
             next((c for x in chosen["commands"] if (c := runnable(x))), None) or fallback(diagnosis["class"]),
             decided,
         )
@@ -180,7 +180,7 @@ def fix_diagnosis(target: Path, id: str, log: Sequence[Path], config: Sequence[P
     return applied(
         data,
         say("{says} applied to {files}", says=says, files=_names(texts)),
-        f"{proof}; {chosen['proof']}",
+        proof + (f"; {say('to be seen when it runs')}: {translated(chosen['proof'])}" if chosen["proof"] else ""),
         reverse,
         f"papertrain launch {quoted(work.root)} --run {quoted(run)} --yes"
         if work and run
@@ -291,8 +291,9 @@ def on_plan(work: Workspace, method: str, run: str, debug: str, diagnosis: dict[
         evidence,
         _changes(chosen),
         unified(old, new, file.name)[:20000],
-        proof,
+        chosen["proof"],
     )
+    note += f"\n## Proved\n\n{proof}\n"
     with Writer(work.root) as w:
         w.text(f"{debug}.patch", unified(new, old, f"plans/{method}/plan.json"))
         w.text(f"{debug}.md", note)

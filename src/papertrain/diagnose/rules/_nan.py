@@ -151,7 +151,8 @@ def weights(case: Case, nf: NonFinite) -> dict[str, float]:
     return w
 
 
-def judge(case: Case, name: str, rule: Any) -> Match | None:
+def judge(case: Case, rule: Any) -> Match | None:
+    name: str = rule.name
     nf = broken(case)
     if nf is None or case.find("loss scale already at minimum"):
         return None

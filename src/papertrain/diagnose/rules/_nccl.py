@@ -38,7 +38,8 @@ def weights(case: Case) -> dict[str, float]:
     return w
 
 
-def judge(case: Case, name: str, rule: Any) -> Match | None:
+def judge(case: Case, rule: Any) -> Match | None:
+    name: str = rule.name
     error = case.find(*ERRORS)
     decisive = case.find(*(SHM[:6] if name.endswith("shm") else INTERFACE if name.endswith("interface") else ()))
     if case.find("Duplicate GPU detected") or not (error or decisive):

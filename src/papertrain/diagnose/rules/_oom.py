@@ -9,6 +9,7 @@ from papertrain.core.findings import LogLine, RuledOut
 from papertrain.core.units import GIB, show_bytes
 from papertrain.core.values import Value
 from papertrain.diagnose.case import Case
+from papertrain.diagnose.metrics import BAR
 from papertrain.diagnose.rule import Match
 from papertrain.diagnose.rules import _oom_fixes as mend
 from papertrain.diagnose.trace import Exc
@@ -125,12 +126,9 @@ def _progress(case: Case, hit: LogLine) -> int:
             break
         if "it/s" not in line.text and "s/it" not in line.text:
             continue
-        if m := _BAR.search(line.text):
+        if m := BAR.search(line.text):
             best = int(m[1]) if int(m[2]) > int(m[1]) or best else best
     return best
-
-
-_BAR = re.compile(r"\b(\d+)/(\d+) \[[\d:]+<[\d:?]+,\s*[\d.?]+(?:s/it|it/s)")
 
 
 def _size(pattern: str, text: str) -> float | None:
@@ -314,8 +312,9 @@ def weights(case: Case, oom: Oom) -> dict[str, float]:
     return {k: max(0.05, v) for k, v in out.items()}
 
 
-def judge(case: Case, name: str, rule: Any) -> Match | None:
+def judge(case: Case, rule: Any) -> Match | None:
     """The match of one class of the group, with its share of the likelihood."""
+    name: str = rule.name
     oom = find(case)
     if oom is None:
         return None

@@ -2,9 +2,9 @@
 
 import difflib
 import re
-from typing import Any
 
 from papertrain.diagnose.case import Case
+from papertrain.diagnose.facts import flat
 from papertrain.diagnose.rule import Match, by_signature, cause, fix
 
 _GIVEN = (
@@ -36,7 +36,9 @@ def judge(case: Case) -> Match | None:
     near = difflib.get_close_matches(given, valid, 1, 0.6) if given else []
     if not near:
         return found
-    keys = [k for c in case.configs if isinstance(c.value, dict) for k, v in flat(c.value) if v == given]
+    keys = [
+        ".".join(path) for c in case.configs if isinstance(c.value, dict) for path, v in flat(c.value) if v == given
+    ]
     sets = dict.fromkeys(keys, near[0])
     remedy = fix(
         f"write {near[0]} instead of {given}",
@@ -45,13 +47,6 @@ def judge(case: Case) -> Match | None:
         proof="the config is accepted",
     )
     return RULE.found(found.confidence, found.evidence, remedies=(remedy, *RULE.fixes))
-
-
-def flat(value: dict[Any, Any], before: str = "") -> list[tuple[str, Any]]:
-    out: list[tuple[str, Any]] = []
-    for k, v in value.items():
-        out += flat(v, f"{before}{k}.") if isinstance(v, dict) else [(f"{before}{k}", v)]
-    return out
 
 
 RULE = cause(

@@ -1,6 +1,22 @@
 """A row of the data file cannot be parsed."""
 
-from papertrain.diagnose.rule import cause, fix
+import re
+
+from papertrain.diagnose.case import Case
+from papertrain.diagnose.rule import Match, by_signature, cause, fix
+
+_READS = re.compile(r"\bjson\.loads?\(")
+_ROWS = re.compile(r"(?i)line|row|jsonl|data|train|sample|record|example|corpus|\.csv")
+
+
+def judge(case: Case) -> Match | None:
+    """Not where the script itself reads something else: its config, an answer of a server."""
+    found = by_signature(RULE, case)
+    if found is None or case.root is None or "JSONDecodeError" not in case.root.type:
+        return found
+    own = case.root.own
+    return None if own is not None and _READS.search(own.code) and not _ROWS.search(own.code) else found
+
 
 RULE = cause(
     "TR664",
@@ -8,6 +24,7 @@ RULE = cause(
     "data-template",
     title="A row of the data file cannot be parsed",
     why="The reader stops at a row that is no valid JSON (or CSV): a missing comma or quote, a row cut off, or a file that is one array instead of one object a line.",
+    judge=judge,
     sig=(
         "JSON parse error",
         "CSV parse error",

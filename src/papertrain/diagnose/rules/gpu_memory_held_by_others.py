@@ -14,7 +14,7 @@ ENGINE = (
 
 def judge(case: Case) -> Match | None:
     """By the numbers of the message; or an engine (vLLM) that finds too little room beside the trainer."""
-    if (found := oom.judge(case, RULE.name, RULE)) is not None or not (told := case.find(*ENGINE)):
+    if (found := oom.judge(case, RULE)) is not None or not (told := case.find(*ENGINE)):
         return found
     return RULE.found(
         0.82,

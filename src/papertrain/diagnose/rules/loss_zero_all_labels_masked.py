@@ -16,7 +16,7 @@ def judge(case: Case) -> Match | None:
         and any(r.get("grad_norm") == 0 for r in train)
     ):
         return RULE.found(0.9 if masked else 0.7, [train[0].quote(), *masked[:1]])
-    return nan.judge(case, RULE.name, RULE)
+    return nan.judge(case, RULE)
 
 
 RULE = cause(

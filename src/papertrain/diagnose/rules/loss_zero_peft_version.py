@@ -8,7 +8,7 @@ from papertrain.diagnose.rules import _nan as nan
 
 
 def judge(case: Case) -> Match | None:
-    found = nan.judge(case, RULE.name, RULE)
+    found = nan.judge(case, RULE)
     version = case.facts.version("peft")
     if found is None or version is None or version >= (0, 6):
         return found

@@ -25,8 +25,14 @@ def judge(case: Case) -> Match | None:
         return None
     if case.find("already at minimum") or collapsed(case):
         return None
-    says = "" if hits else "The first rows were logged before the scheduler's first step, or within its warm-up from 0."
-    return RULE.found(0.9 if hits else 0.7, [*hits[:2], *(r.quote() for r in zero[:1])], cause=says)
+    if not hits:
+        return RULE.found(
+            0.7,
+            [r.quote() for r in zero[:1]],
+            title="Learning rate 0 in the first rows: the warm-up begins",
+            cause="They were logged before the scheduler's first step, or within its warm-up from 0.",
+        )
+    return RULE.found(0.9, [*hits[:2], *(r.quote() for r in zero[:1])])
 
 
 RULE = cause(

@@ -15,7 +15,7 @@ TOLD = (
 
 def judge(case: Case) -> Match | None:
     """By the numbers; or by the words of a program that counted the labels itself and stopped."""
-    if (found := nan.judge(case, RULE.name, RULE)) is not None:
+    if (found := nan.judge(case, RULE)) is not None:
         return found
     told = case.find(*TOLD)
     if not told or any(math.isfinite(v) and v > 0 for _, v in case.curve):

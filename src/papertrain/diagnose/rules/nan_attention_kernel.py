@@ -9,7 +9,7 @@ from papertrain.diagnose.rules import _nan as nan
 
 def judge(case: Case) -> Match | None:
     warned = case.find(*nan.SDPA)
-    found = nan.judge(case, RULE.name, RULE)
+    found = nan.judge(case, RULE)
     return (
         found
         if found is None or not warned

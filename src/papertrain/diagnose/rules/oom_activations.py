@@ -9,7 +9,7 @@ from papertrain.diagnose.rules import _oom_fixes as mend
 
 
 def judge(case: Case) -> Match | None:
-    found = oom.judge(case, RULE.name, RULE)
+    found = oom.judge(case, RULE)
     line = oom.logits(case) if found else None
     if found is None or line is None:
         return found

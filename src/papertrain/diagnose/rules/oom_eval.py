@@ -19,7 +19,7 @@ def kept_logits(case: Case) -> str:
 
 
 def judge(case: Case) -> Match | None:
-    found = oom.judge(case, RULE.name, RULE)
+    found = oom.judge(case, RULE)
     return found if found is None else structs.replace(found, cause=found.cause + kept_logits(case))
 
 

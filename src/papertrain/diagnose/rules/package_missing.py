@@ -11,6 +11,11 @@ NAMES = {
     "sklearn": "scikit-learn", "yaml": "pyyaml", "PIL": "pillow", "cv2": "opencv-python", "bs4": "beautifulsoup4", "dateutil": "python-dateutil",
     "flash_attn": "flash-attn --no-build-isolation", "rouge_score": "rouge-score", "fused_layer_norm_cuda": "",
 }  # fmt: skip
+LIBRARIES = frozenset({
+    *NAMES, "accelerate", "apex", "bitsandbytes", "datasets", "deepspeed", "einops", "evaluate", "jieba", "llamafactory", "mpi4py", "nltk", "numpy", "optimum",
+    "pandas", "peft", "safetensors", "scipy", "sentencepiece", "tensorboard", "tiktoken", "tokenizers", "torch", "torchvision", "torchaudio", "tqdm", "transformers",
+    "triton", "trl", "unsloth", "vllm", "wandb", "xformers", "mlflow", "ninja", "matplotlib", "seqeval", "sacrebleu", "liger_kernel", "hqq", "awq", "auto_gptq",
+})  # fmt: skip
 _NAME = re.compile(
     r"from '([A-Za-z_]\w*)[\w.]*' \(unknown location\)|No module named ['\"]?([A-Za-z_]\w*)|package ([A-Za-z][\w-]*) seems to be not installed"
     r"|requires the latest version of ([A-Za-z][\w-]*)"
@@ -61,9 +66,18 @@ def judge(case: Case) -> Match | None:
     remedies.append(
         fix("install it in the training environment", f"python -m pip install {package}", proof="the import passes")
     )
+    if module not in LIBRARIES:
+        here = fix(
+            f"where {module} is a file or folder of your own: let Python look into the folder that holds it",
+            f"PYTHONPATH=<folder of {module}>:$PYTHONPATH python …",
+            proof="the import passes",
+        )
+        remedies.insert(0, here)
     return replace(
         found,
-        title=f"The package {package.split()[0]} is not installed",
+        title=f"Python finds no {module}: not installed, or not on the path"
+        if module not in LIBRARIES and module == package
+        else f"The package {package.split()[0]} is not installed",
         next_check=f"python -m pip show {package.split()[0]}",
         remedies=tuple(remedies),
     )

@@ -148,7 +148,7 @@ def note_text(
     lines += [f"- {e.file}: {e.knob}: {e.old} -> {e.new}" for e in edits] or ["- see the patch"]
     if patch:
         lines += ["", "```diff", patch.rstrip("\n"), "```"]
-    return "\n".join([*lines, "", "## Proof", "", proof or "none yet", ""])
+    return "\n".join([*lines, "", "## To be seen when it runs", "", proof or "-", ""])
 
 
 def already(folder: Path, id: str, target: Path) -> Path | None:
