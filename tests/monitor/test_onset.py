@@ -65,3 +65,36 @@ def test_the_run_of_bad_points_that_ends_a_series_allows_for_a_single_good_one()
 def test_a_series_without_a_rise_has_some_date_and_no_error(values):
     if values:
         assert 0 <= _onset.rise(values) < len(values)
+
+
+FALLS = {
+    "exponential": lambda x: 1 + 2 * math.exp(-x / 0.08),
+    "power law": lambda x: 3 * (1 + 200 * x) ** -0.3,
+    "line": lambda x: 2 - 0.5 * x,
+    "none": lambda x: 1.5,
+}
+CLIMBS = {"line": lambda t: t, "growing": lambda t: t * t, "flattening": math.sqrt}
+
+
+@pytest.mark.parametrize(("climb", "off"), [("flattening", 2), ("growing", 12), ("line", 6)])
+def test_a_slow_creep_under_noise_is_dated_at_its_lowest_point(climb, off):
+    """The climb is some ten times the noise of a row: no corner can be seen. The truth is the lowest point of the curve without
+    its noise. What begins with slope nothing stays below the noise for a while, so that a third of these is dated later."""
+    missed = []
+    for fall, seed in [(fall, seed) for fall in sorted(FALLS) for seed in range(8)]:
+        r = random.Random(f"{fall}/{climb}/{seed}")
+        n = (100, 300, 800)[seed % 3]
+        k, height = int(n * r.uniform(0.25, 0.6)), r.uniform(0.4, 0.6)
+        clean = [FALLS[fall](i / n) + (height * CLIMBS[climb]((i - k) / (n - k)) if i >= k else 0) for i in range(n)]
+        lowest = min(range(k - 1, n), key=clean.__getitem__)
+        found = _onset.creep([v + r.gauss(0, 0.04) for v in clean])
+        assert found is not None
+        if abs(found - lowest) > 0.05 * n:
+            missed.append((fall, seed, found / n, lowest / n))
+    assert len(missed) <= off, missed
+
+
+def test_a_jump_is_no_creep():
+    r = random.Random(5)
+    y = [1 + r.gauss(0, 0.02) + (2.0 if i >= 60 else 0) for i in range(120)]
+    assert _onset.creep(y) is None and abs(_onset.rise(y) - 60) <= 2

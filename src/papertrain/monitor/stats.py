@@ -82,3 +82,21 @@ def slope(values: Sequence[float]) -> tuple[float, float]:
     b = sum((i - middle) * (v - m) for i, v in enumerate(values)) / sxx
     rest = sum((v - m - b * (i - middle)) ** 2 for i, v in enumerate(values))
     return b * (n - 1), sqrt(rest / (n - 2) / sxx) * (n - 1)
+
+
+def solve(matrix: Sequence[Sequence[float]], right: Sequence[float]) -> list[float] | None:
+    """A few linear equations by elimination with pivots; None where they do not decide."""
+    n = len(right)
+    m = [[*row, v] for row, v in zip(matrix, right)]
+    for i in range(n):
+        top = max(range(i, n), key=lambda r: abs(m[r][i]))
+        if abs(m[top][i]) < 1e-12:
+            return None
+        m[i], m[top] = m[top], m[i]
+        for r in range(i + 1, n):
+            share = m[r][i] / m[i][i]
+            m[r] = [a - share * b for a, b in zip(m[r], m[i])]
+    x = [0.0] * n
+    for i in reversed(range(n)):
+        x[i] = (m[i][n] - sum(m[i][c] * x[c] for c in range(i + 1, n))) / m[i][i]
+    return x

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import sqrt
+from math import exp, sqrt
 
-from papertrain.monitor.stats import deviation, mean, median
+from papertrain.monitor.stats import blocks, deviation, mean, median, solve
 
 SHORT = 5
 HELD = 0.54
@@ -59,6 +59,53 @@ def rise(values: Sequence[float], start: int = 0, base: float | None = None) -> 
         if before > 0.5 * after:
             return steep  # the base itself drifts: the kink is where the climb begins
     return quiet
+
+
+BLOCKS = 120
+DECAYS = (0.02, 0.06, 0.15)
+"""How fast a loss falls at first, as shares of the run: a mixture of these and a line follows any usual fall."""
+FITS = 2.0
+"""What is left over may be this much larger than the noise between neighbours."""
+BENDS = (0.5, 1.0, 2.0)
+"""A climb that flattens, goes on or grows."""
+
+
+def creep(values: Sequence[float]) -> int | None:
+    """Where a slow rise under noise began: least squares of a fall and a climb that begins at any point, each place weighted
+    by its likelihood; the middle of the places. None where no such curve describes the values within their noise."""
+    z = blocks(values, BLOCKS)
+    m = len(z)
+    if m < 24:
+        return None
+    xs = [(i + 0.5) / m for i in range(m)]
+    base = [[1.0, x, *(exp(-x / d) for d in DECAYS)] for x in xs]
+    terms = range(len(base[0]))
+    square = [[sum(r[i] * r[j] for r in base) + (1e-4 if i == j > 0 else 0) for j in terms] for i in terms]
+    right = [sum(r[i] * v for r, v in zip(base, z)) for i in terms]
+    found = []
+    for bend in BENDS:
+        for k in range(max(2, m // 20), m - max(2, m // 20), max(1, m // 60)):
+            climb = [max(0.0, x - xs[k]) ** bend for x in xs]
+            cross = [sum(r[i] * v for r, v in zip(base, climb)) for i in terms]
+            matrix = [*([*row, v] for row, v in zip(square, cross)), [*cross, sum(v * v for v in climb)]]
+            c = solve(matrix, [*right, sum(u * v for u, v in zip(climb, z))])
+            if c is None or c[-1] <= 0:
+                continue
+            fit = [sum(u * v for u, v in zip(c, r)) + c[-1] * v for r, v in zip(base, climb)]
+            error = sum((u - v) ** 2 for u, v in zip(fit, z))
+            found.append((error, min(range(k, m), key=fit.__getitem__)))
+    if not found:
+        return None
+    least = min(found)[0]
+    spread = least / (m - 7)
+    if sqrt(spread) > FITS * noise(z):
+        return None
+    weighed = sorted((low, exp((least - error) / (2 * spread + 1e-300))) for error, low in found)
+    half, passed, at = sum(w for _, w in weighed) / 2, 0.0, 0
+    while passed + weighed[at][1] < half:
+        passed += weighed[at][1]
+        at += 1
+    return round((weighed[at][0] + 0.5) * len(values) / m)
 
 
 def kink(values: Sequence[float], base: float) -> int:

@@ -15,6 +15,9 @@ from papertrain.monitor.rules._say import LOSS_COUNTS, PROPOSAL, show, verdict
 from papertrain.monitor.stats import median, quantile, sigma, slope, trailing_median, window
 from papertrain.monitor.verdict import Verdict
 
+SLOW = 60
+"""Below so many times the noise a rise has no visible corner: its date is the best fit's."""
+
 
 def check(run: History) -> Iterator[Verdict]:
     c = run.loss
@@ -95,7 +98,6 @@ def above_best(run: History, c: Curve) -> Verdict | None:
         return verdict(RULE.id, "train_loss", "critical", says, c, [first, first - 1, -1], cls=cause(run))
     if best_at > n - w // 2 or rise <= error or rise <= 0:
         return None
-    onset = max(1, _onset.rise(y, before, best))
     if recovering(late, noise) and rise < 0.5 * max(gain, abs(best)):
         return None
     low = quantile(late, 0.1 if n >= 100 else 0.0)
@@ -103,20 +105,25 @@ def above_best(run: History, c: Curve) -> Verdict | None:
     exploded = now > 1.5 * max(start, best) + 0.5 and lifted
     strong = rise > 0.5 * gain and rise > 0.25 * abs(best) and rise > max(tail, 0.02) and lifted
     if exploded or strong:
+        onset = begun(y, before, best, rise < SLOW * noise)
         says = say(
             "loss rose from {low} to {high} since step {step}", low=show(best), high=show(now), step=c.steps[onset]
         )
         return verdict(RULE.id, "train_loss", "critical", says, c, [onset, best_at, -1], cls=cause(run))
     small = rise <= 0.15 * gain or rise <= 0.02 * abs(best) or rise <= 0.01
-    if (
-        small
-        or n - onset < max(2 * w, n // 10)
-        or (same_epoch(c, onset) and not run.single_epoch)
-        or not lasting(m, best, rise, w)
-    ):
+    if small or not lasting(m, best, rise, w):
+        return None
+    onset = begun(y, before, best, rise < SLOW * noise)
+    if n - onset < max(2 * w, n // 10) or (same_epoch(c, onset) and not run.single_epoch):
         return None
     says = say("loss creeps up since step {step}: {low} to {high}", low=show(best), high=show(now), step=c.steps[onset])
     return verdict(RULE.id, "train_loss", "warning", says, c, [onset, best_at, -1], cls=cause(run))
+
+
+def begun(y: list[float], before: int, best: float, slow: bool) -> int:
+    """The first point of the rise."""
+    found = _onset.creep(y) if slow else None
+    return max(1, _onset.rise(y, before, best) if found is None else found)
 
 
 def recovering(late: list[float], noise: float) -> bool:
