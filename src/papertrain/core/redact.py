@@ -17,6 +17,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
 from functools import lru_cache
 from pathlib import Path
+from typing import Protocol
 
 from papertrain.core.secret_names import LONGEST, is_secret, named, tells, what_it_says
 from papertrain.core.secret_shapes import shapes_in, without_shapes
@@ -56,7 +57,15 @@ _HOST = re.compile(
 )
 
 
-def redact(text: str, *, terminal: bool = False, extra: Iterable[re.Pattern[str]] = ()) -> str:
+class Hidden(Protocol):
+    """What is to be replaced besides: an expression, or what looks closer than one expression can."""
+
+    def sub(self, stand_in: str, text: str, /) -> str: ...
+
+    def search(self, text: str, /) -> object | None: ...
+
+
+def redact(text: str, *, terminal: bool = False, extra: Iterable[Hidden] = ()) -> str:
     """The text without secrets; without private names too, unless it stays on the user's own terminal."""
     if not text.isprintable() and CONTROL.search(text):
         # A sequence may stand between a word and a secret, or inside a secret: it is a gap, but not inside of one.
@@ -101,7 +110,7 @@ def _stand_in(kind: str, secret: str) -> str:
     return f"[redacted-{kind}-{_mark(secret.replace(_GAP, ''))}]"
 
 
-def redact_json(blob: bytes, *, terminal: bool = False, extra: Iterable[re.Pattern[str]] = ()) -> bytes:
+def redact_json(blob: bytes, *, terminal: bool = False, extra: Iterable[Hidden] = ()) -> bytes:
     """One JSON document with every string in it redacted, keys and values alike; the structure is untouched.
 
     Works on the distinct strings of the encoded text, since large answers repeat theirs thousands of times.

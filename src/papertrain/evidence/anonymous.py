@@ -6,13 +6,14 @@ import re
 from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
 
-from papertrain.core.redact import parted
+from papertrain.core.redact import Hidden, parted
+from papertrain.core.standing import Standing
 from papertrain.evidence import places
 from papertrain.evidence.cleaning import inside, text_of
 from papertrain.evidence.people import patterns_of, people
 
 
-def patterns(root: Path) -> list[re.Pattern[str]]:
+def patterns(root: Path) -> list[Hidden]:
     """What to replace: folders outside of the workspace; authors, logins, hosts, mails, institutions, grants and owners of
     repositories."""
     return [*places.patterns(root), *patterns_of(people(root))]
@@ -27,7 +28,7 @@ CHECKS = {
 }
 
 
-def traces(contents: dict[str, bytes], hide: Sequence[re.Pattern[str]]) -> list[tuple[str, str]]:
+def traces(contents: dict[str, bytes], hide: Sequence[Hidden]) -> list[tuple[str, str]]:
     """(file, what) for everything that still gives a name away: an author, a user, a host, an e-mail, a home folder, a
     repository of somebody's. Names of files and what is packed in them are searched too."""
     found = []
@@ -39,6 +40,13 @@ def traces(contents: dict[str, bytes], hide: Sequence[re.Pattern[str]]) -> list[
         if any(pattern.search(text) for pattern in hide):
             found.append((name, "the name of an author, user or host"))
     return found
+
+
+def undecided(contents: dict[str, bytes], hide: Sequence[Hidden]) -> list[tuple[str, str, int]]:
+    """(word, file, line) where the short name of a user or host is left, since it may as well be an ordinary word."""
+    short = [h for h in hide if isinstance(h, Standing)]
+    texts = ((name, text) for name, data in sorted(contents.items()) if (text := text_of(data)) is not None)
+    return [(word, name, line) for name, text in texts for s in short for word, line in s.undecided(text)]
 
 
 def _readable(data: bytes) -> str:

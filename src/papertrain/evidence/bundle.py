@@ -13,6 +13,7 @@ from pathlib import Path, PurePosixPath
 
 from papertrain.core.errors import PapertrainError
 from papertrain.core.files import HIDDEN, leftover
+from papertrain.core.redact import Hidden
 from papertrain.core.values import Value
 from papertrain.core.workspace import Workspace
 from papertrain.evidence.cleaning import WORDS, cleaned, inside, name_of, text_of
@@ -51,7 +52,7 @@ class Left(Value, frozen=True, kw_only=True):
     why: str
 
 
-def collect(work: Workspace, *, anonymous: Sequence[re.Pattern[str]] = ()) -> tuple[list[Packed], list[Left]]:
+def collect(work: Workspace, *, anonymous: Sequence[Hidden] = ()) -> tuple[list[Packed], list[Left]]:
     """Every file of the method's list, redacted, in the order of its name; and what is left out with the reason."""
     packed, left, root = [], [], work.root.resolve()
     names: set[str] = set()
@@ -82,7 +83,7 @@ def collect(work: Workspace, *, anonymous: Sequence[re.Pattern[str]] = ()) -> tu
     return packed, _fold(left)
 
 
-def _pack(path: Path, name: str, hide: list[re.Pattern[str]], *, strict: bool) -> tuple[Packed | None, str]:
+def _pack(path: Path, name: str, hide: list[Hidden], *, strict: bool) -> tuple[Packed | None, str]:
     raw = path.read_bytes()
     data, why = cleaned(name, raw, hide)
     if data is None:
@@ -92,7 +93,7 @@ def _pack(path: Path, name: str, hide: list[re.Pattern[str]], *, strict: bool) -
     return Packed(name=name_of(name, hide), data=data, source_sha256=hashlib.sha256(raw).hexdigest()), ""
 
 
-def names_somebody(data: bytes, name: str, hide: Iterable[re.Pattern[str]]) -> bool:
+def names_somebody(data: bytes, name: str, hide: Iterable[Hidden]) -> bool:
     """Whether the bytes, or what is packed in them, hold what would be replaced in a text."""
     parts = [data, *inside(data, PurePosixPath(name).suffix.lower())]
     return any(

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import PurePosixPath
 from typing import Any
 
-from papertrain.core.redact import holds_secret, redact
+from papertrain.core.redact import Hidden, holds_secret, redact
 
 MOST_UNPACKED = 64 * 2**20
 PACKED: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
@@ -38,12 +38,13 @@ def text_of(raw: bytes) -> str | None:
     return text if text.count("\ufffd") * 10 <= max(len(text), 1) else None
 
 
-def name_of(name: str, hide: Iterable[re.Pattern[str]]) -> str:
+def name_of(name: str, hide: Iterable[Hidden]) -> str:
     """The name under which it is packed: a secret or a person may stand in the name of a file too."""
-    return "/".join(redact(part, extra=hide) or part for part in PurePosixPath(name).parts)
+    # Between slashes, so that a part of it is told from a word.
+    return "/".join(redact(f"/{part}/", extra=hide)[1:-1] or part for part in PurePosixPath(name).parts)
 
 
-def cleaned(name: str, raw: bytes, hide: Iterable[re.Pattern[str]]) -> tuple[bytes | None, str]:
+def cleaned(name: str, raw: bytes, hide: Iterable[Hidden]) -> tuple[bytes | None, str]:
     """(what is packed, "") or (None, why it stays behind)."""
     text = text_of(raw)
     if text is not None:

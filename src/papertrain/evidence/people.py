@@ -16,17 +16,11 @@ from typing import Any
 from papertrain.core.errors import PapertrainError
 from papertrain.core.files import read_text
 from papertrain.core.project import read_project
+from papertrain.core.redact import Hidden
+from papertrain.core.standing import Standing, short
 from papertrain.core.values import Value
+from papertrain.evidence.spellings import COMMON, FIELD, patterns, worth
 
-COMMON = {"root", "user", "users", "admin", "ubuntu", "main", "master", "test", "tests", "data", "work", "home", "name", "none", "null", "true", "false", "local", "localhost", "anonymous",
-          "team", "entity", "model", "models", "train", "training", "paper", "project", "research", "student", "host", "node", "worker", "server", "cluster", "login", "docker", "runner", "build", "container", "origin", "gpu",
-          "long", "young", "page", "field", "best", "good", "short", "small", "brown", "black", "white", "green", "gray", "grey", "case", "price", "rich", "power", "bush", "law", "love", "wood", "stone", "rose",
-          "king", "north", "west", "east", "south", "rate", "step", "loss", "mean", "lang", "base", "adam", "epoch", "batch", "token", "layer", "head", "mark", "will", "grace", "hopper", "ada", "volta", "pascal",
-          "ampere", "turing", "lovelace", "blackwell", "fisher", "bayes", "gauss", "wilson", "welch", "holm", "university", "institute", "department", "school", "college", "laboratory",
-          "shared", "public", "common", "datasets", "cache", "envs", "projects", "software", "anaconda3", "miniconda3", "slurm", "jovyan", "vscode", "ec2-user", "azureuser", "sagemaker-user", "centos", "debian", "kaggle", "colab", "vagrant", "coder",
-          "seed", "seeds", "maintainers", "maintainer", "authors", "author", "developers", "contributors", "github", "actions", "noreply", "unknown",
-          "github.com", "gitlab.com", "huggingface.co", "bitbucket.org", "hf.co"}  # fmt: skip
-"""Words of the field and of the language: never taken for a person by themselves, also where somebody is called so."""
 OWNERS = re.compile(
     r"(?i)^(?:wandb_)?entity$|^wandb_entity$|^hub_username$|^(?:hf|hub|kaggle|wandb)_user(?:name)?$|^org(?:anization)?$|_entity$"
 )
@@ -34,119 +28,73 @@ TARGETS = re.compile(r"(?i)^(?:push_to_)?hub_model_id$|^hub_dataset_id$|^repo_id
 WHO = {"USER", "LOGNAME", "USERNAME", "SLURM_JOB_USER", "SLURM_JOB_ACCOUNT", "SUDO_USER", "GIT_AUTHOR_NAME", "GIT_COMMITTER_NAME", "GIT_AUTHOR_EMAIL", "GIT_COMMITTER_EMAIL", "WANDB_USERNAME", "KAGGLE_USERNAME"}  # fmt: skip
 WHERE = {"HOSTNAME", "HOST", "SLURMD_NODENAME", "SLURM_NODELIST", "SLURM_JOB_NODELIST", "SLURM_SUBMIT_HOST", "SLURM_CLUSTER_NAME", "MASTER_ADDR", "host", "hostname", "submit_host"}  # fmt: skip
 LOGGED = (
-    re.compile(r"logged in as:?\s+(?P<one>[\w.@-]+)(?:\s+\((?P<two>[\w.-]+)\))?", re.IGNORECASE),
-    re.compile(r"\b(?P<one>[A-Za-z][\w.-]{2,30})@(?P<two>[A-Za-z][\w.-]{2,60}):[~/]"),
-    re.compile(r"(?m)^(?P<one>[A-Za-z][\w.-]{3,62}):\d+:\d+ \[\d*\] NCCL"),
-    re.compile(r"https?://wandb\.ai/(?P<one>[\w.-]+)/"),
-    re.compile(r"/(?:home\d*|users?|Users)/(?P<one>[a-z][\w.-]{3,30})(?=/)"),
+    re.compile(r"logged in as:?\s+(?P<user>[\w.@-]+)(?:\s+\((?P<word>[\w.-]+)\))?", re.IGNORECASE),
+    re.compile(r"(?<![\w.+\-/:])(?P<user>[A-Za-z_][\w.-]{1,30})@(?P<host>[A-Za-z][\w.-]{1,60})(?::[~/]| ~\])"),
+    re.compile(r"(?m)^(?P<host>[A-Za-z][\w.-]{1,62}):\d+:\d+ \[\d*\] NCCL"),
+    re.compile(r"https?://wandb\.ai/(?P<user>[\w.-]+)/"),
+    re.compile(r"/(?:home\d*|users?|Users)/(?P<user>[a-z][\w.-]{1,30})(?=/)"),
 )
 """Where logs say who ran it: trackers, prompts, NCCL's lines, paths."""
+# A pattern replaces all that it matches, so the host before an owner is only looked back at.
+_FORGES = [h + end for h in ("github", "gitlab", "bitbucket", "gitee", "codeberg") for end in (".com", ".org")]
+OWNED = (
+    re.compile(rf"(?<=[mg][/:])(?:{'|'.join(rf'(?<={re.escape(h)}[/:])' for h in _FORGES)})(?!\[)[\w.-]+/[\w.-]+"),
+    re.compile(r"(?<=wandb\.ai/)(?!\[)[\w.-]+(?:/[\w.-]+)?"),
+)
+"""Repositories of somebody, also where nobody knows whose."""
 READ = 4 * 2**20
 MOST = 2000
 """Names that are looked for; a list of more is no list of authors."""
 
 
 class People(Value, frozen=True, kw_only=True):
-    """names: of persons. words: logins, hosts, mails, institutions, grants, as they stand. owners: of repositories."""
+    """names: of persons. words: logins, hosts, mails, institutions, grants, as they stand. owners: of repositories. users and
+    hosts: those that are too short to be looked for wherever they stand. letters: institutions known by two or three capitals."""
 
     names: frozenset[str]
     words: frozenset[str]
     owners: frozenset[str]
+    users: frozenset[str] = frozenset()
+    hosts: frozenset[str] = frozenset()
+    letters: frozenset[str] = frozenset()
 
 
 def people(root: Path) -> People:
     """Everybody that git, the paper's file, the repository, the records, the logs and this machine name."""
-    here = [("word", _user()), ("word", socket.gethostname())]
+    here = [("user", _user()), ("host", socket.gethostname())]
     return who([*here, *_project(root), *_git(root), *_repository(root), *_runs(root)])
 
 
 def who(told: Iterable[tuple[str, str]]) -> People:
-    """What was told (`name`, `owner` or `word`, and the text), taken apart."""
-    names, words, owners = set[str](), set[str](), set[str]()
-    for kind, said in islice(dict.fromkeys(told), MOST):  # git tells an author once for each commit
-        (names if kind == "name" else owners if kind == "owner" else words).update(_split(said))
-    mails = {w for w in names | words if "@" in w}
-    names -= mails
-    words |= mails | {w.split("@")[0] for w in mails}
-    return People(names=_worth(names), words=_worth(words), owners=_worth(owners))
+    """What was told (`name`, `owner`, `user`, `host` or `word`, and the text), taken apart."""
+    said: dict[str, set[str]] = {kind: set() for kind in ("name", "owner", "word", "user", "host")}
+    for kind, text in islice(dict.fromkeys(told), MOST):  # git tells an author once for each commit
+        said[kind].update(_split(text))
+    mails = {w for words in said.values() for w in words if "@" in w}
+    users = said["user"] | {w.split("@")[0] for w in mails}
+    return People(
+        names=worth(said["name"] - mails),
+        words=worth(said["word"] | mails | users | said["host"]),
+        owners=worth(said["owner"]),
+        users=short(users) - COMMON,
+        hosts=short(said["host"]) - COMMON,
+        letters=frozenset(w for w in said["word"] if re.fullmatch(r"[A-Z][A-Z0-9]{1,2}", w)) - FIELD,
+    )
 
 
-def patterns_of(who: People) -> list[re.Pattern[str]]:
+def patterns_of(who: People) -> list[Hidden]:
     """What to look for: each in the ways in which names are written."""
-    found = [_folded(w) for w in sorted(who.words | who.owners, key=len, reverse=True)]
-    for name in sorted(who.names, key=len, reverse=True):
-        found += [re.compile(p) for p in _ways(name)]
-    if who.owners:
-        some = "|".join(map(re.escape, sorted(who.owners, key=len, reverse=True)))
-        found.insert(0, re.compile(rf"(?i)(?<![\w.-])(?:{some})/[\w.-]+"))
-    # A pattern replaces all that it matches, so the host before an owner is only looked back at.
-    hosts = [h + end for h in ("github", "gitlab", "bitbucket", "gitee", "codeberg") for end in (".com", ".org")]
-    found += [re.compile(rf"(?<={re.escape(h)}[/:])(?!\[)[\w.-]+/[\w.-]+") for h in hosts]
-    found.append(re.compile(r"(?<=wandb\.ai/)(?!\[)[\w.-]+(?:/[\w.-]+)?"))
-    return found
+    found: list[Hidden] = [*patterns(who.names, who.words, who.owners, who.letters), *OWNED]
+    standing = Standing(who.users, who.hosts)
+    return [*found, standing] if standing else found
 
 
 def _split(said: str) -> Iterator[str]:
     """`Ada Lovelace <ada@example.org>` is two, and so are names between commas and `and`."""
-    for part in re.split(r"\s*[<>;]\s*|\s+and\s+|\n", said):
+    for part in re.split(r"\s*[<>;；、，]\s*|\s+and\s+|\n", said):
         word = unicodedata.normalize("NFC", " ".join(part.strip(" ,()").split()))
         if 0 < len(word) <= 120 and len(word.split()) <= 10:
             yield word
-
-
-def _worth(words: Iterable[str]) -> frozenset[str]:
-    return frozenset(
-        w for w in words if len(w) > 3 and w.lower() not in COMMON and not re.fullmatch(r"[\d.:]+|.*\.?localdomain", w)
-    )
-
-
-def _folded(word: str) -> re.Pattern[str]:
-    ways = "|".join(_literal(w).replace(r"\ ", r"[\s_]+") for w in _spellings(word))
-    return re.compile(rf"(?i)(?<![A-Za-z0-9])(?:{ways})(?![A-Za-z0-9])")
-
-
-def _literal(word: str) -> str:
-    """As it is, and with more backslashes where JSON stands in JSON."""
-    return re.escape(word).replace("\\\\", "\\\\+")
-
-
-def _spellings(word: str) -> list[str]:
-    """As it stands, without its accents, with letters for them, and as JSON writes it."""
-    plain = unicodedata.normalize("NFKD", word).encode("ascii", "ignore").decode()
-    german = plain
-    if any(c in word for c in "äöüßÄÖÜøåØÅ"):
-        table = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "ß": "ss", "Ä": "Ae", "Ö": "Oe", "Ü": "Ue", "ø": "oe", "å": "aa", "Ø": "Oe", "Å": "Aa"})  # fmt: skip
-        german = unicodedata.normalize("NFKD", word.translate(table)).encode("ascii", "ignore").decode()
-    escaped = json.dumps(word)[1:-1]
-    return list(dict.fromkeys(w for w in (word, unicodedata.normalize("NFD", word), german, plain, escaped, escaped.upper().replace("\\U", "\\u"), json.dumps(word.lower())[1:-1]) if len(w) > 3))  # fmt: skip
-
-
-def _ways(name: str) -> Iterator[str]:
-    """The whole name; last name first; initials; logins made of it; the last name alone where it is no common word."""
-    every = sorted(set(_spellings(name)), key=len, reverse=True)
-    for spelling in every:
-        parts = [_literal(p) for p in spelling.split()]
-        gap = r"[\s._\-]{1,3}"
-        yield rf"(?i)(?<![A-Za-z0-9]){gap.join(parts)}(?![A-Za-z0-9])"
-    for spelling in every:
-        parts = [_literal(p) for p in spelling.split()]
-        if len(parts) < 2 or spelling.islower():
-            continue
-        first, last = parts[0], parts[-1]
-        yield rf"(?i)(?<![A-Za-z0-9]){last},?\s+{first}(?![A-Za-z0-9])"
-        bare = spelling.split()
-        if bare[0][0] != "\\":
-            initial = re.escape(bare[0][0])
-            yield rf"(?<![A-Za-z0-9])(?:{initial}\.?[\s\-]{{0,2}}){{1,2}}{last}(?![A-Za-z0-9])"
-            yield rf"(?<![A-Za-z0-9]){last},?\s+{initial}\.(?![A-Za-z0-9])"
-        if bare[0].isascii() and bare[-1].isascii():
-            f, z = bare[0].lower(), re.sub(r"[^a-z]", "", bare[-1].lower())
-            logins = [x for x in (f + z, z + f, f[0] + z, z + f[0], f + z[:1]) if len(x) > 4 and x not in COMMON]
-            if logins:
-                yield rf"(?i)(?<![A-Za-z0-9])(?:{'|'.join(map(re.escape, logins))})\d{{0,3}}(?![A-Za-z0-9])"
-        for part in (bare[-1], *bare[-1].split("-"), bare[0] if len(bare[0]) > 5 else ""):
-            if len(part) > 3 and part.lower() not in COMMON:
-                yield rf"(?<![A-Za-z0-9])(?:{_literal(part)}|{_literal(part.upper())})(?![a-z0-9])"
 
 
 def _git(root: Path) -> Iterator[tuple[str, str]]:
@@ -249,7 +197,7 @@ def _runs(root: Path) -> Iterator[tuple[str, str]]:
             ):
                 yield from _logged(_start(file))
             if m := re.match(r"events\.out\.tfevents\.\d+\.(.+?)(?:\.\d+)*$", file.name):
-                yield "word", m[1]
+                yield "host", m[1]
 
 
 def _start(file: Path) -> str:
@@ -267,18 +215,32 @@ def _recorded(value: Any, depth: int = 0) -> Iterator[tuple[str, str]]:
         if isinstance(one, dict):
             yield from _recorded(one, depth + 1)
         elif isinstance(one, str) and len(one) < 300:
-            if key in WHO or key in WHERE:
-                yield "word", re.sub(r"\[.*", "", one)
+            if key in WHO:
+                yield "name" if key.endswith("_NAME") else "user", one
+            elif key in WHERE:
+                yield from (("host", name) for name in _nodes(one))
             elif OWNERS.search(str(key)):
                 yield "owner", one
             elif "remote" in str(key):
                 yield from (("owner", m[1]) for m in re.finditer(r"[:/]([\w.-]+)/[\w.-]+?(?:\.git)?\s", one + " "))
 
 
+def _nodes(listed: str) -> Iterator[str]:
+    """The hosts of a list as Slurm writes it: `gpu[1-3,7],login1`."""
+    for m in islice(re.finditer(r"([\w.\-]+)(?:\[([\d,\-]+)\])?", listed), MOST):
+        yield m[1].rstrip("-")
+        for part in (m[2] or "").split(","):
+            low, _, high = part.partition("-")
+            if not low.isdigit():
+                continue
+            last = int(high) if high.isdigit() else int(low)
+            yield from (f"{m[1]}{n:0{len(low)}d}" for n in range(int(low), min(last, int(low) + 64) + 1))
+
+
 def _logged(text: str) -> Iterator[tuple[str, str]]:
     for pattern in LOGGED:
         for m in pattern.finditer(text):
-            yield from (("word", w) for w in m.groupdict().values() if w)
+            yield from ((kind, w) for kind, w in m.groupdict().items() if w)
     for m in re.finditer(
         r"[\"']?(?P<key>[A-Za-z_]{3,30})[\"']?\s{0,4}[:=\s]\s{0,4}[\"']?(?P<value>[\w.-]{4,60}(?:/[\w.-]+)?)", text
     ):

@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from papertrain.evidence.joined import exact, joined
+
 SYSTEM = ("bin", "boot", "dev", "etc", "lib", "lib64", "proc", "run", "sbin", "sys", "usr", "var")
 """The same on every machine."""
 _PATH = re.compile(r"(?:\.\./)+[^\s\"'`:;,=<>|]+|(?<![\w.:/\]-])/(?:[^\s\"'`:;,=<>|/]+/)+[^\s\"'`:;,=<>|/]*")
@@ -27,14 +29,14 @@ def patterns(root: Path) -> list[re.Pattern[str]]:
         if path == root or root in path.parents or path in root.parents:
             continue
         found |= {f for f in path.parents if _tells(f) and (f == path.parent or len(f.parts) == 4)}
-    return [re.compile(way) for f in sorted(found, key=lambda f: -len(f.parts))[:MOST] for way in _ways(f, root)]
-
-
-def _ways(folder: Path, root: Path) -> Iterator[str]:
-    yield rf"(?:(?:\.\./)*\.\.)?{re.escape(str(folder))}(?![\w-])"
-    parts = PurePosixPath(os.path.relpath(folder, root)).parts
-    if parts[:1] == ("..",) and (tail := [p for p in parts if p != ".."]):
-        yield rf"(?:\.\./)+{re.escape('/'.join(tail))}(?![\w-])"
+    inside, beside = [], []
+    for folder in sorted(found, key=lambda f: (-len(f.parts), f))[:MOST]:
+        inside.append(exact(str(folder)))
+        parts = PurePosixPath(os.path.relpath(folder, root)).parts
+        if parts[:1] == ("..",) and (tail := [p for p in parts if p != ".."]):
+            beside.append(exact("/".join(tail)))
+    ways = [(r"(?:(?:\.\./)*\.\.)?", inside), (r"(?:\.\./)+", beside)]
+    return [re.compile(rf"{before}(?:{joined(names)})(?![\w-])") for before, names in ways if names]
 
 
 def _tells(folder: Path) -> bool:

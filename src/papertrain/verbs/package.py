@@ -52,7 +52,7 @@ def _make(space: Workspace, output: Path, *, anonymous: bool, mode: Any, overwri
     from papertrain.core.files import Writer
     from papertrain.core.gate import decide_mode
     from papertrain.core.version import __version__
-    from papertrain.evidence.anonymous import patterns, traces
+    from papertrain.evidence.anonymous import patterns, traces, undecided
     from papertrain.evidence.bundle import Packed, collect, manifest, zip_bytes
     from papertrain.evidence.checklist import done_when, steps
     from papertrain.evidence.runbook import checklist, index, readme
@@ -84,6 +84,7 @@ def _make(space: Workspace, output: Path, *, anonymous: bool, mode: Any, overwri
             f"not anonymous: {found[0][0]} still holds {found[0][1]}" + (f" and {len(found) - 1} more places" if len(found) > 1 else ""),
             code="not-anonymous", file=space.root / found[0][0],
         )  # fmt: skip
+    open_words = undecided(contents, hide) if anonymous else []
     as_zip = output.suffix == ".zip"
     with Writer(output.parent if as_zip else output, overwrite=overwrite, dry_run=dry_run) as w:
         if as_zip:
@@ -110,14 +111,27 @@ def _make(space: Workspace, output: Path, *, anonymous: bool, mode: Any, overwri
             state=say("complete") if not open_steps else say("not complete: {n} things are missing", n=len(open_steps)),
         ) + (say(" (dry run: nothing written)") if dry_run else ""),
         body="\n".join(body),
-        warnings=() if anonymous else _named(space),
+        warnings=_left_standing(open_words) if anonymous else _named(space),
         details="\n".join(f"  left out  {x.name}: {x.why}" for x in left),
         explanation=say("every file has its digest in MANIFEST.json; secrets, home folders and host names were replaced; weights stay behind"),
         action=f"papertrain package --verify {output}",
         data={
             "bundle": str(output), "files": sorted(contents), "bytes": size, "complete": not open_steps, "missing": open_steps,
             "left_out": [{"name": x.name, "why": x.why} for x in left], "anonymous": anonymous,
+            **({"undecided": [{"word": w, "file": f, "line": n} for w, f, n in open_words]} if anonymous else {}),
         },
+    )  # fmt: skip
+
+
+def _left_standing(found: list[tuple[str, str, int]]) -> tuple[str, ...]:
+    """A word for each short name that may be left somewhere as an ordinary word: only a person can tell."""
+    words = dict.fromkeys(word for word, _, _ in found)
+    return tuple(
+        say(
+            "{word}, the name of a user or host, is left in {n} places where it may be an ordinary word, first in {file}:{line}: look at them",
+            word=word, n=len(places), file=places[0][1], line=places[0][2],
+        )
+        for word in words if (places := [f for f in found if f[0] == word])
     )  # fmt: skip
 
 

@@ -369,29 +369,31 @@ def _write(
     from papertrain.verbs.status import said_in_plan
 
     space = Workspace(place)
-    if test is not None:
-        try:
-            with Writer(place, overwrite=overwrite, dry_run=dry_run) as study:
-                study.text(STUDY, test_set.study_with(place, test, made[0][0]))
-        except Refused as error:
+    writer = Writer(place, overwrite=overwrite, dry_run=dry_run)
+    try:
+        with writer as w:
+            for q, p, diffs in made:
+                q, p = questions.relocated(q, Path(), place), questions.relocated(p, Path(), place)
+                text, path = write_plan(p), space.plan_path(p.name)
+                same = path.is_file() and path.read_bytes() == text.encode()
+                known = confirmation(space, p.name) if same else None
+                state = "confirmed" if confirm else f"confirmed at {known.at}" if known else "unconfirmed"
+                folder = f"plans/{p.name}"
+                w.text(f"{folder}/plan.json", text)
+                w.text(f"{folder}/{questions.QUESTION}", questions.write_question(q))
+                w.text(f"{folder}/plan.md", markdown(p, state=state, differences=diffs))
+            if sweep is not None:
+                w.text(f"plans/{made[0][1].name}/{sweeps.RECORD}", sweeps.record(sweep, [p for _, p, _ in made]))
+            if test is not None:  # after the plans: a study that names a method which is not there yet is none
+                w.text(STUDY, test_set.study_with(place, test, made[0][0]))
+    except Refused as error:
+        if test is not None and any(c.path == STUDY and c.kind == "edited" for c in writer.changes):
             raise test_set.by_hand(place, test, error) from None
-    with Writer(place, overwrite=overwrite, dry_run=dry_run) as w:
-        for q, p, diffs in made:
-            q, p = questions.relocated(q, Path(), place), questions.relocated(p, Path(), place)
-            text, path = write_plan(p), space.plan_path(p.name)
-            same = path.is_file() and path.read_bytes() == text.encode()
-            known = confirmation(space, p.name) if same else None
-            state = "confirmed" if confirm else f"confirmed at {known.at}" if known else "unconfirmed"
-            folder = f"plans/{p.name}"
-            w.text(f"{folder}/plan.json", text)
-            w.text(f"{folder}/{questions.QUESTION}", questions.write_question(q))
-            w.text(f"{folder}/plan.md", markdown(p, state=state, differences=diffs))
-        if sweep is not None:
-            w.text(f"plans/{made[0][1].name}/{sweeps.RECORD}", sweeps.record(sweep, [p for _, p, _ in made]))
+        raise
     if confirm and not dry_run:
         for _, p, _ in made:
             said_in_plan(space, p.name, record(space, p.name).at)
     return [
         f"{'would write' if dry_run else 'wrote' if c.kind != 'same' else 'same'} {place / c.path}"
-        for c in [*(study.changes if test is not None else ()), *w.changes]
+        for c in writer.changes
     ]

@@ -1,0 +1,57 @@
+"""Many things to look for as one expression: a text is searched once, however many there are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+Way = Sequence[str]
+"""One thing to look for, in small expressions: a letter, a gap."""
+_END = ""
+
+
+def joined(ways: Iterable[Way]) -> str:
+    """An expression for any of the ways. What begins alike is tried once, and a longer way before the shorter one in it."""
+    root: dict[str, Any] = {}
+    for way in ways:
+        node = root
+        for atom in way:
+            node = node.setdefault(atom, {})
+        node[_END] = {}
+    return _written(root)
+
+
+def _written(node: dict[str, Any]) -> str:
+    branches = []
+    for atom, rest in node.items():
+        if atom == _END:
+            continue
+        text = [atom]
+        while len(rest) == 1 and _END not in rest:  # no choice: a run of letters needs no group
+            ((atom, rest),) = rest.items()
+            text.append(atom)
+        branches.append("".join(text) + _written(rest))
+    if not branches:
+        return ""
+    if len(branches) == 1 and _END not in node:
+        return branches[0]
+    return f"(?:{'|'.join(branches)}){'?' if _END in node else ''}"
+
+
+def folded(text: str) -> list[str]:
+    """Letter by letter, large or small."""
+    return [atom(c, fold=True) for c in text]
+
+
+def exact(text: str) -> list[str]:
+    return [atom(c) for c in text]
+
+
+def atom(letter: str, *, fold: bool = False) -> str:
+    """Letters as they are, or both; a backslash also doubled, where JSON stands in JSON."""
+    if letter == "\\":
+        return r"\\+"
+    small, large = letter.lower(), letter.upper()
+    if fold and small != large and len(small) == len(large) == 1:
+        return f"[{small}{large}]"
+    return letter if letter.isalnum() or letter == "_" else f"\\{letter}" if letter.isascii() else letter
