@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from papertrain.core.errors import PapertrainError
+from papertrain.core.files import read_text
 from papertrain.core.values import Value
 
 CHUNK = 8 << 20
@@ -20,6 +21,7 @@ LOG_SUFFIXES = frozenset({".log", ".txt", ".out", ".err", ".gz", ".jsonl", ".ipy
 CONFIG_SUFFIXES = frozenset({".yaml", ".yml", ".json", ".py", ".sh", ".slurm", ".sbatch", ".toml"})
 METRIC_NAMES = ("trainer_state.json",)
 SKIP_FOLDERS = frozenset({".git", "__pycache__", "node_modules", ".venv", "site-packages"})
+NOTEBOOK_LIMIT = 200 * 2**20
 MOST_FILES = 400
 MOST_ENTRIES = 50_000
 
@@ -132,7 +134,7 @@ def chunks(source: Source, stdin: IO[bytes] | None = None) -> Iterator[bytes]:
         return
     try:
         if source.path.suffix == ".gz":
-            with gzip.open(source.path) as f:
+            with _opened(source.path) as packed, gzip.open(packed) as f:
                 yield from _read(f)
         elif source.path.suffix == ".ipynb":
             yield notebook_text(source.path)
@@ -169,8 +171,9 @@ def _read(stream: Any) -> Iterator[bytes]:
 
 def notebook_text(path: Path) -> bytes:
     """The saved output of a notebook's cells: streams, error tracebacks and plain-text results, in order."""
+    text = read_text(path, limit=NOTEBOOK_LIMIT, what="notebook")
     try:
-        book = json.loads(path.read_text("utf-8", errors="replace"))
+        book = json.loads(text)
         cells = [c for c in book["cells"] if isinstance(c, dict)]
     except (ValueError, KeyError, TypeError, RecursionError):
         raise PapertrainError(f"{path}: not a notebook", code="bad-notebook", file=path) from None

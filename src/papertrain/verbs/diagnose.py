@@ -103,7 +103,7 @@ def remember(seen: Look, found: Sequence[Diagnosis]) -> str:
     import json
 
     from papertrain.core.errors import PapertrainError, of_system
-    from papertrain.core.files import Writer
+    from papertrain.core.files import Writer, read_text
     from papertrain.diagnose.answer import as_json
 
     if seen.work is None or not seen.run:
@@ -112,7 +112,7 @@ def remember(seen: Look, found: Sequence[Diagnosis]) -> str:
     text = json.dumps({"diagnoses": [as_json(d) for d in found]}, indent=1, ensure_ascii=False) + "\n"
     known = sorted((p for p in folder.glob("*.json") if p.stem.isdigit()), key=lambda p: int(p.stem))
     try:
-        if known and known[-1].read_text("utf-8") == text:
+        if known and read_text(known[-1], what="record") == text:
             return ""
         with Writer(seen.work.root) as w:
             w.text(f"runs/{seen.run}/debug/{int(known[-1].stem) + 1 if known else 1}.json", text)

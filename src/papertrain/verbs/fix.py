@@ -213,6 +213,7 @@ def stored_fix(work: Workspace, run: str, id: str) -> tuple[dict[str, Any], dict
     import json
 
     from papertrain.core.errors import PapertrainError, nearest
+    from papertrain.core.files import read_text
     from papertrain.verbs.diagnose import diagnose
 
     folder = work.run_path(run) / "debug"
@@ -225,10 +226,11 @@ def stored_fix(work: Workspace, run: str, id: str) -> tuple[dict[str, Any], dict
             if (here := next((f for f in d["fixes"] if f["id"] == id), None)) is not None:
                 return d, here, "1"
     for file in sorted((p for p in folder.glob("*.json") if p.stem.isdigit()), key=lambda p: -int(p.stem))[:1]:
+        text = read_text(file, what="record")
         try:
-            found = json.loads(file.read_text("utf-8"))["diagnoses"]
+            found = json.loads(text)["diagnoses"]
             pairs = [(d, f) for d in found for f in d["fixes"]]
-        except (OSError, ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError, RecursionError):
             raise PapertrainError("this record cannot be read: diagnose again", code="bad-record", file=file) from None
         known = [f["id"] for _, f in pairs]
         for d, f in pairs:
@@ -243,9 +245,12 @@ def derived_fix(
 ) -> tuple[dict[str, Any], dict[str, Any], str]:
     """For loose files the diagnosis is made again, from the same log and configs."""
     from papertrain.core.errors import PapertrainError, nearest
+    from papertrain.core.files import regular_file
     from papertrain.diagnose.answer import as_json, diagnoses
     from papertrain.verbs.diagnosing.cases import look_at
 
+    if log and str(target) != "-" and not target.is_dir():
+        regular_file(target)
     logs = list(log) or ([target] if target.is_dir() or not config else [])
     if not log and target.is_file() and target.suffix.lower() in (".json", ".yaml", ".yml", ".py", ".sh"):
         raise PapertrainError(f"which log? {id} is a fix of a diagnosis", code="missing-log", file=target, ask=["--log FILE: the log that was diagnosed"],
@@ -265,19 +270,19 @@ def derived_fix(
 def on_plan(work: Workspace, method: str, run: str, debug: str, diagnosis: dict[str, Any], chosen: dict[str, Any], data: dict[str, Any],
             evidence: Sequence[str], *, try_: bool, mode: Mode, env: str | None = None) -> Report:  # fmt: skip
     """A knob of the plan: derive again, rewrite the files, and say what the planner says now."""
-    from papertrain.core.files import Writer, unified
+    from papertrain.core.files import Writer, read_text, unified
     from papertrain.verbs.fixing import applying
     from papertrain.verbs.generate import generate
     from papertrain.verbs.plan import plan
 
     file = work.plan_path(method)
-    old = file.read_text("utf-8")
+    old = read_text(file, what="plan")
     for a in chosen["applies_to"]:
         applying.after([(a["file"], a["sha256"])], "")
     sets = applying.sets_of(chosen["edits"])
     planned = plan(str(work.root), sets=sets, name=method, mode=mode)
     written = generate(work.root, mode=mode) if any((work.root / "configs" / method).glob("*")) else None
-    new = file.read_text("utf-8")
+    new = read_text(file, what="plan")
     proof = say("planned again: {said}", said=planned.result)
     if written is not None:
         proof += say("; files: {said}", said=written.result)

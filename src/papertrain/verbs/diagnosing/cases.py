@@ -190,9 +190,11 @@ def arguments_of(run: Path) -> dict[str, Any]:
     """`args.json` of the script, which it writes before the first step; {} where there is none."""
     import json
 
+    from papertrain.core.files import read_text
+
     try:
-        value = json.loads((run / "args.json").read_text("utf-8"))
-    except (OSError, ValueError):
+        value = json.loads(read_text(run / "args.json", limit=CONFIG_LIMIT))
+    except (PapertrainError, ValueError, RecursionError):
         return {}
     return value if isinstance(value, dict) else {}
 

@@ -86,6 +86,9 @@ def after(files: Sequence[tuple[str, str]], patch: str) -> dict[str, tuple[str, 
 
 
 def read_bytes(path: str | Path) -> bytes:
+    from papertrain.core.files import regular_file
+
+    regular_file(Path(path))
     try:
         return Path(path).read_bytes()
     except OSError as e:
@@ -119,12 +122,12 @@ def write(files: dict[str, tuple[str, str]], debug: str, note: str, root: Path |
 
 def noted(note: Path, root: Path, head: str, text: str) -> None:
     """What was found after the change, under its note. root: where the note was written from."""
-    from papertrain.core.files import Writer
+    from papertrain.core.files import Writer, read_text
 
     try:
-        old = note.read_text("utf-8")
+        old = read_text(note)
         name = note.absolute().relative_to(root.absolute()).as_posix()
-    except (OSError, ValueError):
+    except (PapertrainError, ValueError):
         return
     with Writer(root, overwrite=True) as w:
         w.text(name, old.rstrip("\n") + f"\n\n## {head}\n\n{text}\n")
@@ -153,13 +156,16 @@ def note_text(
 
 def already(folder: Path, id: str, target: Path) -> Path | None:
     """The note of the same fix, if the file still is what that fix made of it."""
-    from papertrain.core.files import sha256_file
+    from papertrain.core.files import read_text, sha256_file
 
     if not target.is_file():
         return None
     digest = sha256_file(target)
     for note in sorted((folder / ".papertrain" / "debug").glob("*.md")):
-        text = note.read_text("utf-8", errors="replace")
+        try:
+            text = read_text(note)
+        except PapertrainError:
+            continue
         if text.startswith(f"# {id}:") and digest in text:
             return note
     return None
