@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-import textwrap
 from collections.abc import Sequence
 from typing import Any
 
 from papertrain.core.findings import Finding, Rule
+from papertrain.core.sentences import translated
 from papertrain.core.texts import say
+from papertrain.core.wide import folded, padded, width
 
 WIDTH = 100
 _SARIF = {"error": "error", "warning": "warning", "note": "note"}
@@ -21,29 +22,18 @@ def lines(findings: Sequence[Finding], *, diffs: bool = False) -> str:
     names = max((len(f"{f.rule} {f.name}") for f in findings), default=0)
     out = []
     for place, f in zip(places, findings):
-        head = f"{place:<{wide}}  {f.level:<7}  {f.rule + ' ' + f.name:<{names}}"
-        if len(head) + 2 + len(f.says) <= WIDTH:
+        level = padded(translated(f.level), 7)
+        head = f"{place:<{wide}}  {level}  {f.rule + ' ' + f.name:<{names}}"
+        if width(head) + 2 + width(f.says) <= WIDTH:
             out.append(f"{head}  {f.says}")
         else:
             out.append(head.rstrip())
-            out += textwrap.wrap(
-                f.says,
-                WIDTH,
-                initial_indent="    ",
-                subsequent_indent="    ",
-                break_long_words=False,
-                break_on_hyphens=False,
-            )
+            out += [f"    {line}" for line in folded(f.says, WIDTH - 4)]
         changes = say(" (changes the experiment)") if f.effect == "experiment" and f.patch else ""
         if (f.instead and f.instead not in f.says and not f.says.endswith("remove it")) or changes:
-            out += textwrap.wrap(
-                f.instead + changes,
-                WIDTH,
-                initial_indent="    write  ",
-                subsequent_indent="           ",
-                break_long_words=False,
-                break_on_hyphens=False,
-            )
+            label = padded(say("write"), 5)
+            rows = folded(f.instead + changes, WIDTH - 11)
+            out += [f"    {label if i == 0 else ' ' * 5}  {row}" for i, row in enumerate(rows)]
         if diffs and f.patch:
             out += ["    " + line for line in f.patch.rstrip("\n").split("\n")]
     return "\n".join(out)

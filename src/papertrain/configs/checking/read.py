@@ -183,6 +183,13 @@ def _script(text: str, name: str, path: Path | None) -> list[ConfigDocument]:
     return [first, *(d for c in commands if (d := _arguments(c, text, name, path)))]
 
 
+# Names that a script has of the Trainer's arguments; `--seed` or `--activation_checkpointing` many a script has of its own.
+_TRAINERS_OWN = frozenset({
+    "per_device_train_batch_size", "per_device_eval_batch_size", "num_train_epochs", "gradient_accumulation_steps", "lr_scheduler_type", "save_strategy", "eval_strategy",
+    "evaluation_strategy", "logging_steps", "deepspeed", "fsdp", "do_train", "load_best_model_at_end", "report_to", "save_total_limit", "model_name_or_path",
+})  # fmt: skip
+
+
 def _arguments(command: shell.Command, text: str, name: str, path: Path | None) -> ConfigDocument | None:
     arguments = {a.name.replace("-", "_"): a for a in command.arguments}
     if not arguments:
@@ -201,7 +208,7 @@ def _arguments(command: shell.Command, text: str, name: str, path: Path | None) 
     if command.program == "axolotl":
         return ConfigDocument(kind="axolotl", role="override", strict=False, **base)
     known = {k for v in versions("transformers") for k in framework("transformers", v).known()}
-    if len(set(arguments) & known) >= 2 and command.launcher:
+    if len(set(arguments) & known) >= 2 and set(arguments) & _TRAINERS_OWN and command.launcher:
         strict_to = SIGNS["llamafactory"] & set(arguments)
         return ConfigDocument(
             kind="llamafactory" if len(strict_to) >= 3 else "trainer", role="script", strict=False, **base

@@ -18,6 +18,9 @@ SIGNS: dict[str, frozenset[str]] = {
     "trainer": frozenset({"per_device_train_batch_size", "gradient_accumulation_steps", "num_train_epochs", "evaluation_strategy", "eval_strategy", "lr_scheduler_type", "warmup_ratio", "save_strategy", "logging_steps", "load_best_model_at_end", "fp16", "bf16"}),
 }  # fmt: skip
 
+# ms-swift's YAML has many names of TrainingArguments and is none of the kinds: nothing is known of its own keys here.
+MS_SWIFT = frozenset({"tuner_type", "train_type", "rlhf_type", "split_dataset_ratio", "load_from_cache_file", "model_author", "target_modules", "infer_backend"})  # fmt: skip
+
 _REGISTRY = ("file_name", "hf_hub_url", "ms_hub_url", "om_hub_url", "script_url", "cloud_file_name")
 # Files that hold keys of a trainer and are outputs, not configs.
 _OUTPUTS = (
@@ -45,6 +48,8 @@ def recognise(value: Any, name: str) -> str | None:
     keys = {str(k) for k in value}
     if name.rpartition("/")[2].startswith("dataset_info") or _registry(value):
         return "dataset_info"
+    if "model" in keys and keys & MS_SWIFT and not keys & {"model_name_or_path", "base_model", "stage"}:
+        return None
     scores = {kind: _score(kind, keys) for kind in SIGNS}
     if (
         scores["axolotl"]

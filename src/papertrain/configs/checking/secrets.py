@@ -12,6 +12,10 @@ _STAND_IN = re.compile(
 )
 _NAMED = re.compile(r"(?P<name>[\w.\-]+)[\"']?\s*[:=\s]\s*[\"']?(?P<value>[^\s\"',;]+)")
 _PASSWORD = re.compile(r"(?i)(?:passw(?:or)?d|passphrase|secret)$")
+# `--env-secret HF_TOKEN=team_HF_TOKEN` names a secret that a store holds.
+NAME_OF_ONE = re.compile(
+    r"([A-Z][A-Z0-9]*_[A-Z0-9_]+)(?:[=:](?:\1|[A-Za-z][\w-]*[_-](?i:key|token|secret|id|url|password|credentials?)))?"
+)
 _RANDOM = re.compile(r"(?=.*\d)(?=.*[A-Za-z])[A-Za-z0-9_\-+/=.~]{12,}")
 
 
@@ -39,7 +43,11 @@ def _is_one(kind: str, rest: str) -> bool:
     if kind != "named":
         return not _STAND_IN.search(rest.split()[0] if rest.split() else rest)
     m = _NAMED.match(rest)
-    if m is None or _STAND_IN.search(m["value"]):
+    if (
+        m is None
+        or _STAND_IN.search(m["value"])
+        or (m["name"].lower().endswith("secret") and NAME_OF_ONE.fullmatch(m["value"]))
+    ):
         return False
     return bool(_RANDOM.fullmatch(m["value"])) or (
         bool(_PASSWORD.search(m["name"]))

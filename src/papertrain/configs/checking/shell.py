@@ -96,7 +96,7 @@ LAUNCHERS = (
 
 def split(text: str) -> list[list[Word]]:
     """The commands of a script as words. Comments and here-documents are left out."""
-    text = _blank_heredocs(text)
+    text = blank_heredocs(text)
     commands: list[list[Word]] = []
     words: list[Word] = []
     at, line = 0, 1
@@ -129,7 +129,9 @@ def split(text: str) -> list[list[Word]]:
     return commands
 
 
-def _blank_heredocs(text: str) -> str:
+def blank_heredocs(text: str) -> str:
+    """The text with blanks where a here-document stands: what it holds is another program's, or another script."""
+
     def blank(m: re.Match[str]) -> str:
         return m[1] + re.sub(r"[^\n]", " ", m[0][len(m[1]) :])
 
@@ -225,6 +227,8 @@ def _command(words: list[Word], variables: dict[str, tuple[str, int]], exported:
     verb, arguments = "", list(rest[1:])
     if base in known and arguments and not arguments[0].text.startswith("-"):
         verb, arguments = arguments[0].text, arguments[1:]
+    if base == "axolotl":  # what stands behind `--` is the launcher's
+        arguments = arguments[: next((i for i, w in enumerate(arguments) if w.text == "--"), len(arguments))]
     found, positional = _arguments(arguments, variables)
     return Command(words=tuple(words), line=words[0].line, end_line=words[-1].line, prefix=prefix, env=env, wrappers=tuple(wrappers),
                    launcher=launcher, options=options, program=base if base in known else program, verb=verb,
@@ -361,7 +365,7 @@ SHORT = {"N": "nodes", "n": "ntasks", "J": "job-name", "p": "partition", "t": "t
 def directives(text: str) -> dict[str, tuple[str, int]]:
     """The `#SBATCH` options of a script by their long names."""
     found = {}
-    for m in _DIRECTIVE.finditer(text):
+    for m in _DIRECTIVE.finditer(blank_heredocs(text)):
         name, value = m[1].lstrip("-"), m[2] or ""
         if not m[1].startswith("--"):
             name, value = SHORT.get(name[0], name), name[1:] or value

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from papertrain.configs.checking.document import ConfigDocument
@@ -57,6 +58,18 @@ def before(card: Gpu, capability: float) -> bool:
 
 def older(version: str | None, than: str) -> bool:
     return version is not None and release(version) < release(than)
+
+
+def under_unsloth(document: ConfigDocument) -> bool:
+    """Whether a script imports unsloth, which replaces TRL's trainers and configs by its own."""
+    return (
+        document.format == "python" and re.search(r"^\s*(?:import|from)\s+unsloth\b", document.text, re.M) is not None
+    )
+
+
+def unread(value: Any) -> bool:
+    """A value that only running the program, or filling in a template, would tell."""
+    return type(value).__name__ == "Unread" or (isinstance(value, str) and ("$" in value or "{{" in value))
 
 
 def whole(value: Any) -> int | None:

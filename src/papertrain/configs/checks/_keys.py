@@ -7,6 +7,7 @@ from typing import Any
 
 from papertrain.configs.checking.document import ConfigDocument, Place
 from papertrain.configs.checking.world import World
+from papertrain.configs.checks._common import under_unsloth
 from papertrain.core.errors import nearest
 from papertrain.facts.frameworks.load import Framework, Key, framework, synonyms, versions
 
@@ -23,9 +24,19 @@ _BESIDE: dict[str, frozenset[str]] = {
     "trl": frozenset(
         {"config", "env", "num_processes", "accelerate_config", "max_tool_calling_iterations", "dataset_kwargs"}
     ),
-    "accelerate": frozenset({"dynamo_backend", "gpu_ids", "deepspeed_hostfile", "mpirun_config"}),
+    # accelerate takes `fp16` of its first files over into `mixed_precision`.
+    "accelerate": frozenset({"dynamo_backend", "gpu_ids", "deepspeed_hostfile", "mpirun_config", "fp16"}),
     "axolotl": frozenset({"cloud", "ray", "seed"}),
 }
+_SEQ2SEQ = frozenset(
+    {"sortish_sampler", "predict_with_generate", "generation_max_length", "generation_num_beams", "generation_config"}
+)
+_AXOLOTL_CLI = frozenset({
+    "launcher", "accelerate", "cloud", "sweep", "use_ray", "ray_num_workers", "num_processes", "main_process_port", "iterable", "debug", "debug_text_only", "debug_num_examples",
+    "shard", "prompter", "gradio", "chat", "merge_lora", "dest",
+})  # fmt: skip
+# unsloth puts its own classes in the place of TRL's; they take these besides.
+_UNSLOTH = frozenset({"max_seq_length", "vllm_sampling_params", "unsloth_num_chunks", "unsloth_logit_chunk_multiplier", "unsloth_grpo_mini_batch"})  # fmt: skip
 DEEPSPEED_SECTIONS = ("zero_optimization", "fp16", "bf16", "activation_checkpointing", "tensorboard", "wandb", "csv_monitor", "comet", "comms_logger", "optimizer", "scheduler")  # fmt: skip
 
 
@@ -48,7 +59,14 @@ def beside(document: ConfigDocument) -> frozenset[str]:
     if document.kind == "trl" and document.format == "shell":
         # `trl` hands what it does not know to `accelerate launch`.
         return _BESIDE["trl"] | frozenset(framework("accelerate").sections["launch"])
-    return _BESIDE.get(document.kind, frozenset())
+    more: frozenset[str] = frozenset()
+    if document.part == "Seq2SeqTrainingArguments":
+        more = _SEQ2SEQ
+    elif document.kind == "axolotl" and document.format == "shell":
+        more = _AXOLOTL_CLI
+    elif document.kind == "trl" and under_unsloth(document):
+        more = _UNSLOTH
+    return _BESIDE.get(document.kind, frozenset()) | more
 
 
 def typed(document: ConfigDocument, world: World) -> Iterator[tuple[Place, Any, Key]]:

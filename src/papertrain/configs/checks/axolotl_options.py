@@ -7,6 +7,7 @@ from typing import Any
 
 from papertrain.configs.checking.document import ConfigDocument, Edit, Wrong, drop, set_to
 from papertrain.configs.checking.world import World
+from papertrain.configs.checks._common import unread
 from papertrain.core.findings import Rule
 from papertrain.core.texts import say
 from papertrain.core.values import Source
@@ -31,9 +32,29 @@ def _streams(s: Settings) -> bool:
     return bool(s.get("pretraining_dataset") or s.get("streaming"))
 
 
+WITHOUT_DATA = (
+    "cut_cross_entropy",
+    "liger",
+    "spectrum",
+    "lm_eval",
+    "llm_compressor",
+    "grokfast",
+    "kernels",
+    "kd",
+    "densemixer",
+    "swanlab",
+)
+
+
+def _brings_data(s: Settings) -> bool:
+    """Whether a plugin may be where the examples come from, as the environments of NeMo Gym are."""
+    named = s.get("plugins")
+    return any(not any(known in str(p) for known in WITHOUT_DATA) for p in (named if isinstance(named, list) else []))
+
+
 # (when, the key to blame, what to say, how to mend it)
 TABLE: tuple[Row, ...] = (
-    (lambda s: s.get("datasets") is None and s.get("pretraining_dataset") is None, "base_model", "neither `datasets` nor `pretraining_dataset` is given", _none),
+    (lambda s: s.get("datasets") is None and s.get("pretraining_dataset") is None and not _brings_data(s), "base_model", "neither `datasets` nor `pretraining_dataset` is given", _none),
     (lambda s: s.get("adapter") == "qlora" and s.get("load_in_8bit") is True, "load_in_8bit", "`adapter: qlora` cannot load in 8 bits", _drop("load_in_8bit")),
     (lambda s: s.get("adapter") == "qlora" and s.get("load_in_4bit") is not True and not s.get("gptq"), "adapter", "`adapter: qlora` needs `load_in_4bit: true`", _set("load_in_4bit", True)),
     (lambda s: s.get("gradient_accumulation_steps") and s.get("batch_size"), "batch_size", "`batch_size` and `gradient_accumulation_steps` say the same: only one of them", _drop("batch_size")),
@@ -60,8 +81,10 @@ TABLE: tuple[Row, ...] = (
 def check(document: ConfigDocument, world: World) -> Iterator[Wrong]:
     if document.role == "override":
         return
+    # A value that is filled in later, `${STEPS}`, may be empty then.
+    certain = {k: v for k, v in document.settings.items() if not unread(v)}
     for when, key, says, mend in TABLE:
-        if when(document.settings):
+        if when(document.settings) and when(certain):
             edits = mend()
             instead = (
                 say("remove `{key}`", key=key)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from papertrain.configs.checking.document import ConfigDocument, Wrong, set_to
 from papertrain.configs.checking.world import World
-from papertrain.configs.checks._common import word
+from papertrain.configs.checks._common import unread, word
 from papertrain.core.findings import Rule
 from papertrain.core.texts import say
 from papertrain.core.values import Source
@@ -22,7 +22,9 @@ def check(document: ConfigDocument, world: World) -> Iterator[Wrong]:
         evaluates = word(document, "evaluation_strategy", "no")
     if document.kind == "axolotl" and not document.has("eval_strategy"):
         evaluates = "steps" if document.has("eval_steps") else saves
-    if saves == "best":
+    if saves == "best" or any(
+        unread(document.get(k)) for k in ("eval_strategy", "evaluation_strategy", "save_strategy")
+    ):
         return
     if evaluates != saves:
         right = evaluates if evaluates != "no" else saves if saves != "no" else "steps"

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from papertrain.configs.checking.document import ConfigDocument, Wrong, swap
-from papertrain.configs.checking.shell import split
+from papertrain.configs.checking.shell import blank_heredocs, split
 from papertrain.configs.checking.world import World
 from papertrain.core.findings import Rule
 from papertrain.core.texts import say
@@ -20,12 +20,14 @@ _ARRAY = re.compile(r"(?<!\w)\w{1,80}\+?=\([^)]{0,20000}\)", re.S)
 def check(document: ConfigDocument, world: World) -> Iterator[Wrong]:
     if document.format != "shell" or document.part:
         return
-    lines = document.text.splitlines()
+    lines = blank_heredocs(document.text).splitlines()
+    quoted = _inside_quotes(document.text)
     for i, line in enumerate(lines, 1):
         bare = line.rstrip("\r")
         if re.search(r"\\[ \t]+$", bare) and not bare.lstrip().startswith("#"):
             yield Wrong(
-                says=say("blanks follow the backslash: the command ends here, and the next line is a command of its own"), line=i, instead=say("no blank after the backslash"),
+                says=say("blanks follow the backslash: inside quotes it then stands for itself, and becomes an argument of its own") if i in quoted
+                else say("blanks follow the backslash: the command ends here, and the next line is a command of its own"), line=i, instead=say("no blank after the backslash"),
                 edits=(swap(i, bare, bare.rstrip()),),
             )  # fmt: skip
     for line_number in _options_alone(document.text):
@@ -42,6 +44,12 @@ def check(document: ConfigDocument, world: World) -> Iterator[Wrong]:
                 says=say("the next line begins with an option, and this one does not go on: a backslash is missing"), line=line_number - 1, instead=say("a backslash at the end of the line"),
                 edits=(swap(line_number - 1, before, before.rstrip() + " \\"),),
             )  # fmt: skip
+
+
+def _inside_quotes(text: str) -> set[int]:
+    """Lines that end inside a word: only quotes hold a word together over a line break."""
+    ends = [(w.line, text.count("\n", w.start, w.end)) for words in split(text) for w in words]
+    return {line for first, breaks in ends for line in range(first, first + breaks)}
 
 
 def _options_alone(text: str) -> list[int]:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 
 from papertrain.configs.checking.document import ConfigDocument, Wrong, swap
+from papertrain.configs.checking.shell import blank_heredocs
 from papertrain.configs.checking.world import World
 from papertrain.core.errors import nearest
 from papertrain.core.findings import Rule
@@ -17,7 +18,7 @@ OPTIONS = ("account", "array", "begin", "chdir", "cluster-constraint", "clusters
 
 def check(document: ConfigDocument, world: World) -> Iterator[Wrong]:
     begun = False
-    for i, line in enumerate(document.text.splitlines(), 1):
+    for i, line in enumerate(blank_heredocs(document.text).splitlines(), 1):
         bare = line.strip()
         if m := re.match(r"#\s+SBATCH\s+--?\w|##\s*SBATCH\s+--?\w", bare):
             if not bare.startswith("##"):

@@ -7,6 +7,7 @@ from math import gcd
 
 from papertrain.configs.checking.document import ConfigDocument, Wrong, set_to
 from papertrain.configs.checking.world import World
+from papertrain.configs.checks._launch import commands, nodes, number, processes_per_node
 from papertrain.core.findings import Rule
 from papertrain.core.texts import say
 from papertrain.core.values import Source
@@ -73,11 +74,12 @@ def _processes(world: World) -> int | None:
     beside = [d for d in world.documents if d.kind == "accelerate"]
     if len(beside) == 1 and len({d.file for d in world.documents}) <= 3 and (n := beside[0].integer("num_processes")):
         return n
-    for document in world.documents:
-        for command in document.commands:
-            for key in ("num_processes", "nproc_per_node"):
-                if key in command.options and command.options[key][0].isdigit():
-                    return int(command.options[key][0])
+    for command in (c for d in world.documents for c in commands(d)):
+        if "num_processes" in command.options:  # of all machines, as accelerate counts
+            return number(command.options["num_processes"][0])
+        if "nproc_per_node" in command.options:
+            each, machines = processes_per_node(command)[0], nodes(command)[0] if "nnodes" in command.options else 1
+            return each * machines if each and machines else None
     return None
 
 

@@ -28,7 +28,7 @@ RANGES: dict[str, str] = {
 DEEPSPEED: dict[tuple[str, ...], str] = {
     ("train_batch_size",): ONE_OR_MORE, ("train_micro_batch_size_per_gpu",): ONE_OR_MORE, ("gradient_accumulation_steps",): ONE_OR_MORE,
     ("gradient_clipping",): NOT_NEGATIVE, ("steps_per_print",): ONE_OR_MORE, ("zero_optimization", "reduce_bucket_size"): ONE_OR_MORE,
-    ("zero_optimization", "allgather_bucket_size"): ONE_OR_MORE, ("zero_optimization", "sub_group_size"): ONE_OR_MORE,
+    ("zero_optimization", "allgather_bucket_size"): ONE_OR_MORE, ("zero_optimization", "sub_group_size"): NOT_NEGATIVE,
     ("optimizer", "params", "lr"): NOT_NEGATIVE, ("optimizer", "params", "weight_decay"): NOT_NEGATIVE, ("fp16", "initial_scale_power"): NOT_NEGATIVE,
 }  # fmt: skip
 # What means "not used" in some framework, and is therefore no mistake.

@@ -7,7 +7,7 @@ from typing import Any
 
 from papertrain.configs.checking.document import ConfigDocument, Edit, Wrong, rename
 from papertrain.configs.checking.world import World
-from papertrain.configs.checks._keys import keys
+from papertrain.configs.checks._keys import beside, keys
 from papertrain.configs.checks._weight import weighs
 from papertrain.core.findings import Rule
 from papertrain.core.texts import say
@@ -18,7 +18,7 @@ from papertrain.facts.frameworks.load import Rename, framework, release, renamed
 def check(document: ConfigDocument, world: World) -> Iterator[Wrong]:
     table = keys(document, world)
     for name, value in document.settings.items():
-        if (change := renamed(document.kind, name)) is None or not change.new:
+        if (change := renamed(document.kind, name)) is None or not change.new or name in beside(document):
             continue
         if name in table and not (change.reads or document.kind == "axolotl"):
             continue

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from papertrain.configs.checking.document import ConfigDocument, Wrong
-from papertrain.configs.checking.secrets import secrets
+from papertrain.configs.checking.secrets import NAME_OF_ONE, secrets
 from papertrain.configs.checking.shell import Command
 from papertrain.configs.checking.world import World
 from papertrain.configs.checks._launch import commands
@@ -28,7 +28,11 @@ def check(document: ConfigDocument, world: World) -> Iterator[Wrong]:
         for argument in command.arguments:
             name = argument.name.replace("-", "_").lower()
             given = isinstance(argument.value, str) and len(argument.value) >= 6 and not argument.value.startswith("$")
-            if given and NAMES.fullmatch(name):
+            if (
+                given
+                and NAMES.fullmatch(name)
+                and not ("secret" in name and NAME_OF_ONE.fullmatch(str(argument.value)))
+            ):
                 told.add(argument.line)
                 yield _wrong(document, command, name, argument.line)
         for line, kinds in _elsewhere(document, command).items():

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from papertrain.configs.checking.document import ConfigDocument, Wrong, swap
 from papertrain.configs.checking.world import World
-from papertrain.configs.checks._common import older
+from papertrain.configs.checks._common import older, under_unsloth
 from papertrain.core.findings import Rule
 from papertrain.core.texts import say
 from papertrain.core.values import Source
@@ -16,7 +16,7 @@ TRL = ("SFTTrainer", "DPOTrainer", "GRPOTrainer", "KTOTrainer", "RewardTrainer",
 
 
 def check(document: ConfigDocument, world: World) -> Iterator[Wrong]:
-    if document.format != "python" or older(world.version("trl"), "0.16.0"):
+    if document.format != "python" or under_unsloth(document) or older(world.version("trl"), "0.16.0"):
         return
     try:
         tree = ast.parse(document.text)

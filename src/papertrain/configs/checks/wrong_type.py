@@ -8,6 +8,7 @@ from typing import Any
 
 from papertrain.configs.checking.document import ConfigDocument, Place, Wrong, number, set_to
 from papertrain.configs.checking.world import World
+from papertrain.configs.checks._common import unread
 from papertrain.configs.checks._keys import typed
 from papertrain.core.findings import Rule
 from papertrain.core.texts import say
@@ -27,7 +28,11 @@ _TRUE, _FALSE = ("true", "yes", "on"), ("false", "no", "off")
 
 def check(document: ConfigDocument, world: World) -> Iterator[Wrong]:
     for path, value, key in typed(document, world):
-        if "any" in key.types or value is None or _unread(value) or _fits(document, path, value, key):
+        if path == ("zero_optimization",) and document.kind == "deepspeed" and isinstance(value, bool):
+            if value:
+                yield _old_zero(path)
+            continue
+        if "any" in key.types or value is None or unread(value) or _fits(document, path, value, key):
             continue
         wanted = " or ".join(
             WORDS[t]
@@ -45,8 +50,11 @@ def check(document: ConfigDocument, world: World) -> Iterator[Wrong]:
         )  # fmt: skip
 
 
-def _unread(value: Any) -> bool:
-    return type(value).__name__ == "Unread" or (isinstance(value, str) and ("$" in value or "{{" in value))
+def _old_zero(path: Place) -> Wrong:
+    return Wrong(
+        says=say("`zero_optimization: true` is an old form: DeepSpeed reads stage 1 of it, and the Trainer of transformers stops at it"),
+        at=path, instead='"zero_optimization": {"stage": 1}', edits=(set_to(*path, value={"stage": 1}),), level="warning",
+    )  # fmt: skip
 
 
 def _fits(document: ConfigDocument, path: Place, value: Any, key: Key) -> bool:
