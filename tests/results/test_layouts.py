@@ -536,3 +536,87 @@ class TestWorkbooks:
 def _zip(path: Path, sheet: str) -> None:
     with zipfile.ZipFile(path, "w") as z:
         z.writestr("xl/worksheets/sheet1.xml", sheet)
+
+
+class TestPublished:
+    """Layouts of result files that projects published, with numbers of our own: a key, a row or a version that ours had not."""
+
+    def test_mteb_before_1_8_ranks_by_the_score_of_the_task_kind(self, tmp_path: Path) -> None:
+        head = {"dataset_revision": None, "mteb_version": "1.0.2"}
+        sts = {
+            **head,
+            "mteb_dataset_name": "BIOSSES",
+            "test": {
+                "cos_sim": {"pearson": 0.8, "spearman": 0.81},
+                "manhattan": {"spearman": 0.9},
+                "evaluation_time": 4.2,
+            },
+        }
+        many = {
+            **head,
+            "mteb_dataset_name": "STS22",
+            "test": {
+                "de": {"cos_sim": {"spearman": 0.4}},
+                "fr": {"cos_sim": {"spearman": 0.7}},
+                "evaluation_time": 12.0,
+            },
+        }
+        found = {
+            **head,
+            "mteb_dataset_name": "ArguAna",
+            "test": {"map_at_10": 0.4, "ndcg_at_1": 0.2, "ndcg_at_10": 0.45},
+        }
+        kinds = {
+            **head,
+            "mteb_dataset_name": "Banking77Classification",
+            "test": {"accuracy": 0.85, "f1": 0.84, "main_score": 0.85},
+            "validation": {"accuracy": 0.9, "main_score": 0.9},
+        }
+        said: dict[tuple[str, str, str], float] = {}
+        for i, document in enumerate((sts, many, found, kinds)):
+            said |= read(text(tmp_path, f"{i}.json", document))[0]
+        assert said == {("", name, "main_score"): v for name, v in (("BIOSSES", 0.81), ("STS22 (de)", 0.4), ("STS22 (fr)", 0.7), ("ArguAna", 0.45), ("Banking77Classification", 0.85))}  # fmt: skip
+
+    def test_mteb_counts_the_test_split_and_names_every_language_alike(self, tmp_path: Path) -> None:
+        """One file with a language, another with two: the shared one is one column. Validation is no second value of it."""
+
+        def document(*subsets: str) -> dict[str, Any]:
+            entries = [{"hf_subset": s, "main_score": 0.5} for s in subsets]
+            return {"task_name": "Pairs", "mteb_version": "1.11.10", "scores": {"test.full": entries, "validation.full": [{**e, "main_score": 0.9} for e in entries]}}  # fmt: skip
+
+        assert read(text(tmp_path, "a.json", document("fr")))[0] == {("", "Pairs (fr)", "main_score"): 0.5}
+        assert set(read(text(tmp_path, "b.json", document("en", "fr")))[0]) == {("", "Pairs (en)", "main_score"), ("", "Pairs (fr)", "main_score")}  # fmt: skip
+        assert set(read(text(tmp_path, "c.json", document("default")))[0]) == {("", "Pairs", "main_score")}
+
+    def test_bigcode_tells_parts_of_a_task_its_settings_and_a_partial_run(self, tmp_path: Path) -> None:
+        config = {"model": "org/coder", "temperature": 0.2, "n_samples": 100, "limit": 256, "tasks": "mercury"}
+        results = {"Easy_pass@1": 0.8, "Hard_pass@1": 0.4, "Average_pass@1": 0.6, "Average_beyond@1": 0.5}
+        reading = read_file(text(tmp_path, "evaluation_results.json", {"mercury": results, "config": config}), {})
+        assert {(s.system, s.dataset, s.metric): (s.value, s.group) for s in reading.scores} == {
+            ("", "mercury-Easy", "pass@1"): (0.8, False), ("", "mercury-Hard", "pass@1"): (0.4, False),
+            ("", "mercury", "pass@1"): (0.6, True), ("", "mercury", "beyond@1"): (0.5, True),
+        }  # fmt: skip
+        assert [i.code for i in reading.issues] == ["limit"]
+        assert reading.scores[0].settings == {"n_samples": "100", "temperature": "0.2", "limit": "256"}
+        other = {"pal-gsm8k-greedy": {"accuracy": 0.4, "num_failed_execution": 12}, "config": config}
+        assert read(text(tmp_path, "other.json", other))[0] == {("", "pal-gsm8k-greedy", "accuracy"): 0.4}
+
+    def test_vlmevalkit_rows_beside_overall_are_parts(self, tmp_path: Path) -> None:
+        pope = 'split,Overall,acc,precision\n"Overall",84.9,86.5,96.4\n"random",85.8,87.4,98.7\n'
+        scores, _ = read(text(tmp_path, "llava_7b_POPE_score.csv", pope))
+        assert scores["llava_7b", "POPE", "accuracy"] == 86.5 and scores["llava_7b", "POPE-random", "accuracy"] == 87.4
+        found = collect([("", text(tmp_path, "vila_8b_POPE_score.csv", pope.replace("86.5", "80.0")))]).scores
+        assert {s.dataset for s in found if s.group} == {"POPE"}
+
+    def test_vlmevalkit_columns_of_a_table_by_category_stay_apart(self, tmp_path: Path) -> None:
+        table = "category,Perception Score,Answer Score\nnonogram_5x5,36.7,0.0\nsudoku_4x4,50.0,23.3\n"
+        scores, _ = read(text(tmp_path, "gpt_VGRPBench_score.csv", table))
+        assert scores["gpt", "VGRPBench-nonogram_5x5", "Perception Score"] == 36.7
+        assert scores["gpt", "VGRPBench-nonogram_5x5", "Answer Score"] == 0.0 and len(scores) == 4
+
+    @pytest.mark.parametrize(("stem", "model", "data"), [
+        ("InternVL-Chat-V1-5_MTVQA_TEST_acc", "InternVL-Chat-V1-5", "MTVQA_TEST"), ("gpt-4.1_tdbench_rot90_acc", "gpt-4.1", "tdbench_rot90"),
+        ("model_new_NewBench_acc", "model_new", "NewBench"), ("MiniCPM-V-2_MTVQA_TEST_JA_acc", "MiniCPM-V-2", "MTVQA_TEST_JA"),
+    ])  # fmt: skip
+    def test_the_end_of_a_data_set_is_no_benchmark_by_itself(self, stem: str, model: str, data: str) -> None:
+        assert named(stem) == (model, data)

@@ -27,6 +27,9 @@ ASKED = {
     "split": ("split", "split-differs"),
     "filter": ("answer filter", "settings-differ"),
     "limit": ("--limit", "limit"),
+    "temperature": ("temperature", "settings-differ"),
+    "n_samples": ("number of samples per problem", "settings-differ"),
+    "judge": ("judge", "settings-differ"),
 }
 
 

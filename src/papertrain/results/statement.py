@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from papertrain.core.results import Column, ResultTable, Test
+from papertrain.core.sentences import translated
 from papertrain.core.texts import say
 from papertrain.results import names
 from papertrain.results.stats.outcome import show_p
@@ -21,11 +22,15 @@ def value(x: float, c: Column, *, sign: bool = False) -> str:
 
 
 def unit(c: Column) -> str:
-    return " points" if c.points else ""
+    return say(" points") if c.points else ""
 
 
 def where(c: Column) -> str:
-    return f"{names.pretty(c.metric)} on {c.dataset}" if c.dataset else names.pretty(c.metric)
+    return (
+        say("{metric} on {data}", metric=names.pretty(c.metric), data=c.dataset)
+        if c.dataset
+        else names.pretty(c.metric)
+    )
 
 
 def difference(t: Test, c: Column) -> str:
@@ -35,12 +40,12 @@ def difference(t: Test, c: Column) -> str:
     text = f"{value(t.difference, c, sign=True)}{unit(c)}"
     if t.ci is not None:
         text += f" [{value(t.ci.low, c)}, {value(t.ci.high, c)}]"
-    name = TESTS.get(t.test, t.test)
+    name = translated(TESTS.get(t.test, t.test))
     text += f", {name} {show_p(t.p)}"
     if "only_a" in t.details:
-        text += f" ({t.details['only_a']} to {t.details['only_b']})"
+        text += say(" ({a} to {b})", a=t.details["only_a"], b=t.details["only_b"])
     if corrected(t):
-        text += f", {show_p(t.p_adjusted)} after {CORRECTIONS[t.adjustment]}"
+        text += say(", {p} after {correction}", p=show_p(t.p_adjusted), correction=CORRECTIONS[t.adjustment])
     return text
 
 
@@ -81,7 +86,7 @@ def pair(t: Test, table: ResultTable, *, with_metric: bool = True) -> str:
     a, b = (table.cells[table.rows.index(x)][t.column] for x in (t.a, t.b))
     left = value(a.value, c) if a.value is not None else "–"
     right = value(b.value, c) if b.value is not None else "–"
-    head = f"{t.a} {left} against {t.b} {right}"
+    head = say("{a} {left} against {b} {right}", a=t.a, left=left, b=t.b, right=right)
     metric = f" ({where(c)})" if with_metric else ""
     if t.refused:
         return say("{head}{metric}: no test", head=head, metric=metric)
@@ -100,7 +105,7 @@ def doubt(t: Test, table: ResultTable, beside: Sequence[Test] = ()) -> str:
     columns, which may come out otherwise."""
     c = table.columns[t.column]
     if t.refused:
-        return t.refused
+        return translated(t.refused)
     parts = []
     if t.test == "mcnemar-exact":
         parts.append(say("same items, so the test is paired"))

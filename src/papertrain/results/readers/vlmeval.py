@@ -26,6 +26,8 @@ KNOWN = re.compile(
     r"BLINK|LLaVABench|COCO|MMT-?Bench|MVBench|Video-?MME|MLVU|MMLongBench|CMMMU|LogicVista|VisOnlyQA|MIA-?Bench|WildVision|CRPE|R-?Bench|A-?OKVQA|GQA|TableVQABench|Q-?Bench|A-?Bench|CharXiv|HRBench|VStarBench|V\*Bench)[\w.-]*)$",
     re.I,
 )
+SPLIT = re.compile(r"(?:TEST|VAL|DEV|MINI|FULL|TRAIN|V\d+|EN|CN|ZH|IMG|TESTCORE|ALL|rot\d+|\d+F)", re.I)
+"""Ends of data set names that are no benchmark by themselves: `MTVQA_TEST`."""
 
 
 def sniff(source: Source) -> bool:
@@ -77,7 +79,14 @@ def named(stem: str) -> tuple[str, str]:
     m = KNOWN.search(stem)
     if m:
         return stem[: m.start()], m[1]
+    language = re.search(r"_[A-Z]{2}$", stem)
+    if language and SPLIT.fullmatch(stem[: language.start()].rpartition("_")[2]):
+        model, data = named(stem[: language.start()])
+        return model, data + language[0]
     model, mark, data = stem.rpartition("_")
+    if mark and "_" in model and SPLIT.fullmatch(data):
+        model, mark, name = model.rpartition("_")
+        data = f"{name}_{data}"
     return (model, data) if mark else (stem, "")
 
 
@@ -197,6 +206,10 @@ def _letter(row: Row) -> str | None:
     return found.pop() if len(found) == 1 else None
 
 
+WHOLE = ("overall", "total", "final score", "avg", "average", "all")
+COUNTS = ("split", "category", "tot", "hit", "task name", "index", "total_questions", "num", "count_of_questions")
+
+
 def _scores(source: Source) -> Reading:
     system, dataset = named(source.path.stem)
     metric = "accuracy" if source.path.stem.lower().endswith("_acc") else "score"
@@ -208,17 +221,24 @@ def _scores(source: Source) -> Reading:
     scores: list[Score] = []
     lower = {h.strip().lower(): h for h in table[0]}
     by_row = lower.get("category") or lower.get("task name")
+    several = by_row is not None and sum(number(x) is not None for n, x in table[0].items() if n.strip().lower() not in COUNTS) > 1  # fmt: skip
+    splits = [str(row.get(lower.get("split", ""), "") or "") for row in table]
+    parted = len(table) > 1 and any(s.lower() in WHOLE for s in splits)
     for i, row in enumerate(table):
-        split = str(row.get(lower.get("split", ""), "") or "")
+        split, inside = splits[i], ""
+        if parted:
+            split, inside = "", "" if split.lower() in WHOLE else split
         for name, x in row.items():
             value = number(x)
-            if value is None or name.strip().lower() in ("split", "category", "tot", "hit", "task name", "index"):
+            if value is None or name.strip().lower() in COUNTS:
                 continue
             part = str(row.get(by_row)) if by_row else name
-            whole = part.strip().lower() in ("overall", "total", "final score", "avg", "all")
+            whole = part.strip().lower() in WHOLE
             known = higher_is_better(name) is not None and not by_row
             own = (
-                "accuracy"
+                name.strip()
+                if several
+                else "accuracy"
                 if metric == "accuracy" or name.strip().lower() in ("acc", "accuracy") or "acc" in name.lower()
                 else name
                 if known
@@ -234,9 +254,10 @@ def _scores(source: Source) -> Reading:
                 if max(map(abs, values)) > 1
                 else "fraction"
             )
+            parts = [dataset, "" if whole or known else part, inside]
             scores.append(Score(
-                metric=own, value=value, dataset=dataset if whole or known else f"{dataset}-{part}".strip("-"), system=system, scale=unit, higher_is_better=True, file=str(source.path),
-                sha256=source.sha256, pointer=f"row {i + 1}, {name}", settings={"split": split} if split and split != "none" else {}, group=whole and len(row) > 2,
+                metric=own, value=value, dataset="-".join(p for p in parts if p), system=system, scale=unit, higher_is_better=True, file=str(source.path),
+                sha256=source.sha256, pointer=f"row {i + 1}, {name}", settings={"split": split} if split and split != "none" else {}, group=not inside and (parted or (whole and len(row) > 2)),
             ))  # fmt: skip
     return Reading(scores=scores, format="VLMEvalKit scores")
 
