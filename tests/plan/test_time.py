@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from papertrain.facts.hardware import match_gpu
+from papertrain.facts.processor import processor
 from papertrain.plan.setup import Setup
 from papertrain.plan.shapes import described, transformer
 from papertrain.plan.time import duration
@@ -117,3 +118,43 @@ def test_ranges_hold_the_value_and_more_work_takes_longer(run: Setup, accumulati
 def test_recompute_is_never_free(run: Setup) -> None:
     on, off = (msgspec.structs.replace(run, gradient_checkpointing=x) for x in ("full", "none"))
     assert speed(on) <= speed(off)
+
+
+# torch 2.13 in fp32 on two cores of an AMD EPYC (Zen 5), AdamW's step included: processor seconds of a step over two.
+# Model's linear parameters (the head among them), batch, length, seconds
+PROCESSOR_STEPS = [
+    ("MiniLM", {"layers": 6, "hidden": 384, "heads": 12, "kv_heads": 12, "ffn": 1536, "vocab": 2, "gated": False}, 16, 64, 3.56 / 2),
+    ("MiniLM", {"layers": 6, "hidden": 384, "heads": 12, "kv_heads": 12, "ffn": 1536, "vocab": 2, "gated": False}, 16, 256, 6.34 / 2),
+    ("SmolLM2-135M", {"layers": 30, "hidden": 576, "heads": 9, "kv_heads": 3, "ffn": 1536, "vocab": 49152}, 4, 192, 17.0 / 2),
+    ("SmolLM2-135M", {"layers": 30, "hidden": 576, "heads": 9, "kv_heads": 3, "ffn": 1536, "vocab": 49152}, 1, 512, 16.8 / 2),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "shape", "batch", "length", "seconds"), PROCESSOR_STEPS)
+def test_a_processor_s_range_holds_the_steps_that_were_measured(monkeypatch, name, shape, batch, length, seconds):
+    monkeypatch.setattr("papertrain.plan.time_processor.cores", lambda: 2)
+    run = Setup(
+        model=transformer(name, **shape), gpu=processor(), framework="hf-trainer",
+        weights_dtype="fp32", autocast="none", gradient_checkpointing="none", micro_batch_size=batch, sequence_length=length,
+    )  # fmt: skip
+    found = duration(run, total_steps=100, gradient_accumulation_steps=1)
+    step = found.step_seconds
+    assert step.low < seconds < step.high
+    assert 1 / 2.5 < step.value / seconds < 2.5
+    assert found.total_seconds.value == pytest.approx(100 * step.value)
+    assert "rough: 2 cores" in found.basis
+
+
+def test_more_cores_are_never_promised_to_help_beyond_what_a_small_model_can_use(monkeypatch):
+    run = Setup(
+        model=transformer("s", layers=6, hidden=384, heads=12, kv_heads=12, ffn=1536, vocab=30522), gpu=processor()
+    )
+
+    def step(cores: int):
+        monkeypatch.setattr("papertrain.plan.time_processor.cores", lambda: cores)
+        return duration(run, total_steps=None, gradient_accumulation_steps=1).step_seconds
+
+    few, many = step(8), step(64)
+    assert many.high == few.high
+    assert many.low == pytest.approx(few.low / 8)
+    assert many.low < many.value < few.value

@@ -265,3 +265,14 @@ def test_hybrid_sharding_shares_within_a_node_only(tmp_path: Path) -> None:
     assert hybrid["allocated_bytes"] == one_node["allocated_bytes"]
     assert hybrid["allocated_bytes"]["value"] > both["allocated_bytes"]["value"]
     assert "hybrid sharding" in hybrid["unknown"]
+
+
+def test_a_processor_s_answer_names_no_card_and_says_how_rough_its_speed_is():
+    report = estimate("HuggingFaceTB/SmolLM2-135M", gpu="cpu")
+    text = f"{report.result}\n{report.body}\n{report.action}"
+    assert "on this machine" in report.result
+    assert "card" not in text
+    assert "RTX" not in text
+    assert "rough: " in report.body
+    assert "launch --smoke" in report.body.replace("\n", " ")
+    assert report.action.endswith("--gpu cpu")

@@ -33,9 +33,28 @@ def _cgroup_limit() -> int | None:
     return None
 
 
+def cores() -> int:
+    """Processors that this process may use: its affinity, or the quota of its control group where that is smaller."""
+    try:
+        found = len(os.sched_getaffinity(0))
+    except (AttributeError, OSError):
+        found = os.cpu_count() or 1
+    quota = _cgroup_quota()
+    return max(1, min(found, round(quota)) if quota else found)
+
+
+def _cgroup_quota() -> float | None:
+    try:
+        with Path("/sys/fs/cgroup/cpu.max").open() as f:
+            quota, _, period = f.read(60).strip().partition(" ")
+        return int(quota) / int(period)
+    except (OSError, ValueError, ZeroDivisionError):
+        return None
+
+
 @lru_cache(maxsize=1)
 def processor() -> Gpu:
-    """One device whose memory is the host's. No peak is claimed: a processor's speed differs too much to be on record."""
+    """One device whose memory is the host's. No peak is claimed: `plan.time_processor` says what its cores were seen to reach."""
     memory = host_memory_bytes()
     note = (
         "memory is this machine's own"

@@ -43,8 +43,10 @@ def measured() -> tuple[dict[str, Any], ...]:
 
 
 def nearest(s: Setup, n: int = 3) -> tuple[str, ...]:
-    """One line per run, the most alike first; one line that says so where there is none."""
-    near = sorted(((distance(s, r), i) for i, r in enumerate(measured())), key=lambda x: x[0])
+    """One line per run, the most alike first; one line that says so where there is none. Every run was on a card, and
+    tells nothing about a processor."""
+    on_card = s.gpu is None or s.gpu.id != "cpu"
+    near = sorted(((distance(s, r), i) for i, r in enumerate(measured()) if on_card), key=lambda x: x[0])
     found: list[str] = []
     models = set()
     for d, i in near:

@@ -13,6 +13,7 @@ from papertrain.core.values import Estimate, Value
 from papertrain.plan.memory import Recipe, cached
 from papertrain.plan.memory_state import State, optimizer_name
 from papertrain.plan.setup import Setup
+from papertrain.plan.time_processor import duration_on_processor
 
 
 class Speed(Value, frozen=True, kw_only=True):
@@ -285,6 +286,12 @@ def duration(
     """
     r = cached(s)
     length = int(tokens_per_sequence or s.sequence_length) or 1
+    if s.gpu is not None and s.gpu.id == "cpu":
+        w = work(r)
+        return duration_on_processor(
+            w.flops + w.attention_flops * length, tokens=s.micro_batch_size * s.sequences_per_example * length,
+            accumulation=gradient_accumulation_steps, total_steps=total_steps, evaluations=evaluations,
+        )  # fmt: skip
     p = pace_of(r)
     if p is None:
         why = "no device" if s.gpu is None else f"no peak or memory bandwidth on record for {s.gpu.id}"

@@ -79,7 +79,9 @@ def time_words(p: TrainingPlan) -> str:
         return say("{steps}, time unknown", steps=counted)
     if d.total_seconds.value is None or steps is None:
         return say("{steps}, {seconds} a step", steps=counted, seconds=show_seconds(d.step_seconds.value))
-    return f"{counted}, {show_seconds(d.total_seconds.value)}{span(d.total_seconds, show_seconds)}{spent(p)}"
+    took = show_seconds(d.total_seconds.value)
+    took = say("roughly {time}", time=took) if p.compute.gpu.id == "cpu" else took
+    return f"{counted}, {took}{span(d.total_seconds, show_seconds)}{spent(p)}"
 
 
 def spent(p: TrainingPlan) -> str:

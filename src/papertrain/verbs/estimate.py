@@ -108,6 +108,7 @@ def _one(setup: Any) -> Report:
     from papertrain.plan.memory import UNSAID, fits, predict
     from papertrain.plan.memory_nearest import nearest
     from papertrain.plan.time import duration
+    from papertrain.report.plan import wrapped
 
     if setup.model.kind in UNSAID:
         return _unsaid(setup, UNSAID[setup.model.kind])
@@ -134,8 +135,9 @@ def _one(setup: Any) -> Report:
     }
     device = memory.device_bytes
     room = memory.capacity_bytes
+    here = setup.gpu is not None and setup.gpu.id == "cpu"
     result = say(
-        "{value} on each card ({low} to {high}){room}: {verdict}",
+        "{value} on this machine ({low} to {high}){room}: {verdict}" if here else "{value} on each card ({low} to {high}){room}: {verdict}",
         value=show_bytes(device.value), low=show_bytes(device.low), high=show_bytes(device.high),
         room=say(" of {size}", size=show_bytes(room)) if room else "", verdict=_says(verdict),
     )  # fmt: skip
@@ -148,13 +150,20 @@ def _one(setup: Any) -> Report:
     if speed.value is not None:
         lines.append(
             f"{padded(say('speed'), 12)} {show_number(round(speed.value)):>10} "
-            + say("tokens/s on each card ({low:,.0f} to {high:,.0f})", low=speed.low, high=speed.high)
+            + say(
+                "tokens/s ({low:,.0f} to {high:,.0f})" if here else "tokens/s on each card ({low:,.0f} to {high:,.0f})",
+                low=speed.low,
+                high=speed.high,
+            )
         )
-    lines += [
-        "",
-        say("measured runs most like it, and how far the estimate is off them:"),
-        *(f"  {translated(x)[:98]}" for x in runs),
-    ]
+    if here:
+        lines += ["", *wrapped("", translated(time.basis))]
+    else:
+        lines += [
+            "",
+            say("measured runs most like it, and how far the estimate is off them:"),
+            *(f"  {translated(x)[:98]}" for x in runs),
+        ]
     return Report(
         verb="estimate",
         result=result,
@@ -164,7 +173,7 @@ def _one(setup: Any) -> Report:
             basis="; ".join(map(translated, memory.basis)),
         ),
         action=f"papertrain plan {quoted(setup.model.name)} --method {setup.method}"
-        + (f' --gpu "{setup.n_gpus}x {setup.gpu.id}"' if setup.gpu else ""),
+        + (" --gpu cpu" if here else f' --gpu "{setup.n_gpus}x {setup.gpu.id}"' if setup.gpu else ""),
         body="\n".join(lines),
         data={"cases": [case]},
         level="error" if verdict == "no" else "ok",

@@ -43,11 +43,12 @@ def report_of(
             words.label(say("memory per card") if p.compute.gpu.id != "cpu" else say("memory")),
             words.memory_line(p.memory),
         )
-        body += words.wrapped(
-            words.label(say("nearest measured")),
-            "; ".join(map(translated, words.measured(p.memory)[:2]))
-            or say("none like yours: launch --smoke measures yours"),
-        )
+        seen = "; ".join(map(translated, words.measured(p.memory)[:2]))
+        if p.compute.gpu.id != "cpu":
+            seen = seen or say("none like yours: launch --smoke measures yours")
+        body += words.wrapped(words.label(say("nearest measured")), seen) if seen else []
+    if p.compute.gpu.id == "cpu" and p.duration is not None and p.duration.step_seconds.value is not None:
+        body += words.wrapped(words.label(say("time")), translated(p.duration.basis))
     if p.compute.said:
         body += words.wrapped(words.label(say("cards")), words.cards_line(p))
     body += words.wrapped(words.label(say("data")), words.data_line(p))
