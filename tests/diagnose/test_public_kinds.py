@@ -41,6 +41,12 @@ def curve(losses: list[float], epochs: list[float] | None = None) -> str:
         ("TypeError: GRPOConfig.__init__() got an unexpected keyword argument 'llm_device_mesh'", "transformers-arg-rename"),
         ("AttributeError: 'TrainingArguments' object has no attribute 'dataset_kwargs'", "transformers-arg-rename"),
         ("TypeError: SFTConfig.__init__() got an unexpected keyword argument 'max_lenght'", "unexpected-config-key"),
+        ("TypeError: DPOTrainer.__init__() got an unexpected keyword argument 'rpo_alhpa'", "transformers-arg-rename"),
+        ("TypeError: ChatGLMTokenizer._pad() got an unexpected keyword argument 'padding_side'", "transformers-arg-rename"),
+        ("ValueError: you need to have tiktoken installed to convert it", "package-missing"),
+        ("RuntimeError: One of the differentiated Tensors does not require grad", "no-grad-checkpointing-peft"),
+        ("    hidden = inputs_embeds + self.embed_positions(ids)\nRuntimeError: The size of tensor a (600) must match the size of tensor b (512) at non-singleton dimension 1", "device-assert-token-range"),
+        ("    out = left + right\nRuntimeError: The size of tensor a (600) must match the size of tensor b (512) at non-singleton dimension 1", ""),
         ("[rank0]: 12 of 12 answers used all of max_new_tokens=256, no eos token was generated", "eos-not-learned"),
     ],
 )  # fmt: skip

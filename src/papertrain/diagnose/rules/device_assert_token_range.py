@@ -1,14 +1,43 @@
 """A token id or a position is beyond the embedding."""
 
+import re
+
 from papertrain.diagnose.case import Case
 from papertrain.diagnose.rule import Match, cause, fix
 from papertrain.diagnose.rules import _asserts as asserts
 
+_SIZES = re.compile(
+    r"size of tensor a \((\d+)\) must match the size of tensor b \((\d+)\) at non-singleton dimension 1"
+)
+_POSITIONS = re.compile(r"\bpos\b|positions?\b|position_embed|pos_embed|embed_positions")
+
 
 def judge(case: Case) -> Match | None:
-    return asserts.judge(
-        case, RULE, r"embedding|embed_tokens|position_ids|wte\\b|wpe\\b|_prepare_decoder_attention_mask|inputs_embeds"
+    found = asserts.judge(
+        case, RULE, r"embedding|embed_tokens|position_ids|wte\b|wpe\b|_prepare_decoder_attention_mask|inputs_embeds"
     )
+    return found if found is not None else too_long(case)
+
+
+def too_long(case: Case) -> Match | None:
+    """A sum of embeddings and positions whose lengths differ: the sequence is longer than the table of positions."""
+    for line in case.find("must match the size of tensor b"):
+        m = _SIZES.search(line.text)
+        if m is None or int(m[1]) <= int(m[2]):
+            continue
+        log = next(x for x in case.logs if x.name == line.file)
+        at = next((i for i, x in enumerate(log.lines) if x.no >= line.line), 0)
+        above = [x.text for x in log.lines[max(0, at - 4) : at]]
+        if any(_POSITIONS.search(x) for x in above):
+            says = f"A sequence has {m[1]} positions, and the model's table of positions has {m[2]}."
+            cut = fix(
+                f"inputs and labels of at most {m[2]} tokens: filter the longer rows, or truncate them",
+                f"dataset = dataset.filter(lambda row: len(row['labels']) <= {m[2]})",
+                effect="experiment",
+                proof="the longest row passes",
+            )
+            return RULE.found(0.86, [line], title="A sequence is longer than the model's table of positions", cause=says, remedies=(cut, RULE.fixes[1]))  # fmt: skip
+    return None
 
 
 RULE = cause(
@@ -26,6 +55,7 @@ RULE = cause(
         "ind >= 0 && ind < ind_dim_size",
         "index >= -sizes[i] && index < sizes[i]",
         "vectorized_gather_kernel ~ Assertion",
+        "must match the size of tensor b ~ $^",
         "expanded size ~ expanded size of the tensor \\(\\d+\\) must match .*Target sizes: \\[\\d+, \\d+\\]\\.\\s+Tensor sizes: \\[1, \\d+\\]",
     ),
     confidence=0.95,

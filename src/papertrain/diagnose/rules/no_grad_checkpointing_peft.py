@@ -12,6 +12,9 @@ def judge(case: Case) -> Match | None:
         return RULE.found(
             0.95 if warned or case.facts.true("gradient_checkpointing") else 0.82, [*error[:1], *warned[:1]]
         )
+    # A checkpoint written by hand (torch.autograd.grad over its inputs) says it so.
+    if by_hand := case.find("One of the differentiated Tensors does not require grad"):
+        return RULE.found(0.65, [*by_hand[:1], *warned[:1]])
     norms = list(case.values("grad_norm"))
     if warned and len(norms) >= 3 and max(norms) == 0:
         return RULE.found(
@@ -33,6 +36,7 @@ RULE = cause(
         "does not require grad and does not have a grad_fn",
         "element 0 of tensors does not require grad",
         "None of the inputs have requires_grad",
+        "One of the differentiated Tensors does not require grad",
     ),
     why="Checkpointing cuts the graph where its input needs no gradient, and the embedding is frozen.",
     next_check="grep -n 'None of the inputs have requires_grad' train.log; and the printed 'trainable params'",

@@ -18,6 +18,7 @@ LIBRARIES = frozenset({
 })  # fmt: skip
 _NAME = re.compile(
     r"from '([A-Za-z_]\w*)[\w.]*' \(unknown location\)|No module named ['\"]?([A-Za-z_]\w*)|package ([A-Za-z][\w-]*) seems to be not installed"
+    r"|(?:need to|make sure you) have ([A-Za-z][\w-]*)(?: or \w+)? installed"
     r"|requires the latest version of ([A-Za-z][\w-]*)"
     r"|No package metadata was found for ['\"]?([A-Za-z][\w-]*)|PackageNotFoundError: ([A-Za-z][\w-]*)"
 )
@@ -98,6 +99,7 @@ RULE = cause(
         "is not installed ~ (?i)package.{0,40}is not installed",
         "quantization requires ~ (?i)quantization requires the latest version of (bitsandbytes|\\w+)",
         "Please install ~ ImportError.*[Pp]lease install",
+        " installed ~ (?i)(?:need to|make sure you) have \\w+(?: or \\w+)? installed",
         "is required for a normal functioning ~ is required for a normal functioning of this module",
     ),
     confidence=0.88,

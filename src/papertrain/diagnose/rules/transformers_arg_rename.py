@@ -74,7 +74,7 @@ def judge(case: Case) -> Match | None:
                     fix(f"or write {new}, the older name", sets={"rename:" + m[1]: new}),
                 )
             return RULE.found(0.96, [line], cause=RULE.why + says, remedies=fixes)
-        if found := moved(case, line):
+        if found := moved(case, line) or of_model_code(line):
             return found
     return None
 
@@ -101,7 +101,7 @@ def moved(case: Case, line: LogLine) -> Match | None:
             PINNED,
         ))  # fmt: skip
     m = _TRL.search(line.text)
-    if m is None or nearest_of(m[4]):
+    if m is None or (m[3] == "Config" and nearest_of(m[4])):
         return None
     version = case.facts.get("version:trl")
     seen = f" The log says trl {version}." if version else ""
@@ -113,6 +113,24 @@ def moved(case: Case, line: LogLine) -> Match | None:
     says = f" `{m[4]}` is no argument of {m[1]} in this trl: gone, or of another release, or of a changed copy." + seen
     return RULE.found(0.75, [line], title=f"This trl's {m[1]} does not know `{m[4]}`", cause=RULE.why + says, remedies=(
         PINNED, fix(f"or leave {m[4]} out", f"python -c 'import trl, inspect; print(inspect.signature(trl.{m[1]}))'", proof="the trainer is built"),
+    ))  # fmt: skip
+
+
+_MODEL_CODE = re.compile(r"\b\w+(?:Model|ForCausalLM|ForConditionalGeneration|PreTrainedModel|LMHeadModel|Tokenizer)\.(\w+)\(\) got an unexpected keyword argument '(\w+)'")  # fmt: skip
+CALLS = {"_set_gradient_checkpointing": "4.35", "_pad": "4.45"}
+"""Methods that transformers calls with more arguments since that release, and that code beside old weights still overrides."""
+
+
+def of_model_code(line: LogLine) -> Match | None:
+    """Code that came with the model's weights (trust_remote_code), called as a newer transformers calls it."""
+    m = _MODEL_CODE.search(line.text)
+    if m is None or m[1] not in CALLS:
+        return None
+    since = CALLS[m[1]]
+    says = f" The code beside the model's weights overrides `{m[1]}` as it was before transformers {since}, which calls it with `{m[2]}`."  # fmt: skip
+    return RULE.found(0.9, [line], title="The model's own code is older than this transformers", cause=RULE.why + says, remedies=(
+        fix("the transformers that the model's code was written for (its README or config.json says it)", f'pip install "transformers<{since}"', "grep transformers_version config.json", proof="the model is built"),
+        fix("or a newer revision of the model's code, where there is one", "from_pretrained(…, revision=<newest>, trust_remote_code=True)", proof="the model is built"),
     ))  # fmt: skip
 
 
