@@ -252,7 +252,7 @@ def notebook(loss: Loss) -> str:
 @form
 def swift(loss: Loss) -> str:
     return "\n".join(
-        f"{{'loss': {loss(i):.4f}, 'token_acc': 0.61, 'grad_norm': 1.2, 'learning_rate': 1e-05, 'memory(GiB)': 20.1, 'train_speed(iter/s)': 0.51, 'epoch': {i / 20:.2f}, 'global_step/max_steps': '{(i + 1) * 5}/300', 'percentage': '5.00%', 'elapsed_time': '1m 2s', 'remaining_time': '20m 1s'}}"
+        f"{{'loss': {loss(i):.4f}, 'token_acc': 0.61, 'grad_norm': 1.2, 'learning_rate': 1e-05, 'memory(GiB)': 20.1, 'train_speed(iter/s)': 0.51, 'epoch': {i / 20:.2f}, 'global_step/max_steps': '{(i + 1) * 5}/1000', 'percentage': '5.00%', 'elapsed_time': '1m 2s', 'remaining_time': '20m 1s'}}"
         for i in range(N)
     )
 
@@ -260,7 +260,7 @@ def swift(loss: Loss) -> str:
 @form
 def swift_jsonl(loss: Loss) -> str:
     return "\n".join(
-        f'{{"loss": {loss(i):.4f}, "token_acc": 0.61, "grad_norm": 1.2, "learning_rate": 1e-05, "memory(GiB)": 20.1, "train_speed(iter/s)": 0.51, "epoch": {i / 20:.2f}, "global_step/max_steps": "{(i + 1) * 5}/300", "percentage": "5.00%", "elapsed_time": "1m 2s", "remaining_time": "20m 1s"}}'.replace(
+        f'{{"loss": {loss(i):.4f}, "token_acc": 0.61, "grad_norm": 1.2, "learning_rate": 1e-05, "memory(GiB)": 20.1, "train_speed(iter/s)": 0.51, "epoch": {i / 20:.2f}, "global_step/max_steps": "{(i + 1) * 5}/1000", "percentage": "5.00%", "elapsed_time": "1m 2s", "remaining_time": "20m 1s"}}'.replace(
             "nan", "NaN"
         )
         for i in range(N)
@@ -482,3 +482,74 @@ def detr(loss: Loss) -> str:
         )
         for i in range(N)
     )
+
+
+@form
+def basicsr(loss: Loss) -> str:
+    """BasicSR, KAIR and their ports: thousands with commas, the rate in brackets, losses called `l_…`."""
+    return "\n".join(
+        f"23-05-05 21:{i % 60:02d}:38.402 - INFO: [epoch:{i // 20:3d}, iter:{(i + 1) * 100:8,d}, lr:(1.993e-04,)] l_pix: {loss(i):.4e} "
+        for i in range(N)
+    )
+
+
+@form
+def transformer_xl_tf(loss: Loss) -> str:
+    """Each line twice (TensorFlow's logger and absl's), means over the window, and batches of an evaluation."""
+    return "\n".join(
+        f"INFO:tensorflow:[{(i + 1) * 5000:6d}] | gnorm  0.52 lr  0.000170 | loss {loss(i):5.2f}\n"
+        f"I1212 15:47:38.401946 128529813321536 train.py:298] [{(i + 1) * 5000:6d}] | gnorm  0.52 lr  0.000170 | loss {loss(i):5.2f}\n"
+        "INFO:tensorflow:Eval  batches[  100]                | loss  5.55"
+        for i in range(N)
+    )
+
+
+@form
+def imagenet_with_test(loss: Loss) -> str:
+    """The batches of the test pass have losses of their own."""
+    rows = []
+    for i in range(N):
+        rows.append(
+            f"Epoch: [{i // 20}][{(i % 20) * 10:4d}/200]\tTime  0.320 (  1.000)\tLoss {loss(i):.4e} ({loss(i) + 0.1:.4e})\tAcc@1   {i / 2:.2f} (  0.10)"
+        )
+        if i % 20 == 19:
+            rows += [
+                f"Test: [{b:3d}/50]\tTime  0.2 (0.3)\tLoss 9.5 ({3 - i / 200:.4f})\tAcc@1  10.0 ({i / 3:.2f})"
+                for b in (0, 25, 49)
+            ]
+    return "\n".join(rows)
+
+
+@form
+def bert_estimator(loss: Loss) -> str:
+    """TensorFlow's Estimator: the evaluation's loss is called `loss` too."""
+    rows = [f"INFO:tensorflow:loss = {loss(i):.7f}, step = {(i + 1) * 100} (20.123 sec)" for i in range(N)]
+    end = loss(N - 1)
+    return "\n".join(
+        [
+            *rows,
+            f"INFO:tensorflow:Saving dict for global step {N * 100}: eval_accuracy = 0.85, eval_loss = {end + 9}, global_step = {N * 100}, loss = {end + 9}",
+            "INFO:tensorflow:***** Eval results *****",
+            "INFO:tensorflow:  eval_accuracy = 0.85",
+            f"INFO:tensorflow:  global_step = {N * 100}",
+            f"INFO:tensorflow:  loss = {end + 9}",
+        ]
+    )
+
+
+@form
+def yolo_console(loss: Loss) -> str:
+    """YOLOv5 and later: a bar that is redrawn for every batch, its means so far in the columns."""
+    rows = []
+    for i in range(N):
+        rows.append("      Epoch    GPU_mem   box_loss   cls_loss   dfl_loss  Instances       Size")
+        for batch, share in ((1, "3%"), (19, "50%"), (38, "100%")):
+            v = loss(i) + (38 - batch) / 100
+            rows.append(
+                f"{i + 1:9d}/{N}      2.31G {v / 2:10.4g} {v / 4:10.4g} {v / 4:10.4g}        142        640: {share}|###| {batch}/38 [00:13<00:17,  1.23it/s]"
+            )
+        rows.append(
+            "                 Class     Images  Instances      Box(P          R      mAP50  mAP50-95): 100%|##| 7/7 [00:03<00:00,  2.0it/s]"
+        )
+        rows.append(f"                   all        195        882      0.5      0.4     {0.3 + i / 400:.3f}      0.2")
+    return "\n".join(rows)

@@ -65,7 +65,7 @@ def test_the_signals_of_verl_are_read_and_its_task_known():
 def test_ms_swift_says_its_step_and_total_in_one_word():
     for name in ("swift", "swift_jsonl"):
         run = History(name, [read_text(FORMATS[name](curve("healthy")))])
-        assert run.total_steps == 300 and run.raw_loss is not None and run.raw_loss.steps[:2] == [5, 10]
+        assert run.total_steps == 1000 and run.raw_loss is not None and run.raw_loss.steps[:2] == [5, 10]
         assert {"token_accuracy", "gpu_memory", "throughput"} <= set(run.columns)
 
 
@@ -116,3 +116,99 @@ def test_two_losses_of_one_line_are_two():
 def test_a_loss_without_a_lower_bound_that_runs_away_is_critical():
     text = "\n".join(f"step {i} loss={1.0 if i < 30 else -(3.0 ** (i - 25)):.1f}" for i in range(1, 60))
     assert judge(History("x", [read_text(text)])).level == "critical"
+
+
+def test_batches_of_an_evaluation_are_no_rows_of_the_training():
+    """PyTorch's ImageNet example prints `Test: [240/242]  Loss 3.27 (3.80)`; the mean of the last batch is the evaluation's."""
+    run = History("x", [read_text(FORMATS["imagenet_with_test"](curve("healthy")))])
+    assert run.raw_loss is not None and max(run.raw_loss.values) < 4 and len(run.evaluations[0]) == 10
+    assert run.evaluations[0].values[-1] == pytest.approx(3 - 199 / 200, abs=1e-4)
+    top = next(c for c in run.every("metric") if c.raw == "eval Acc@1")
+    assert top.values[-1] == pytest.approx(199 / 3, abs=0.01)
+
+
+def test_an_estimators_last_loss_is_its_evaluations():
+    run = History("x", [read_text(FORMATS["bert_estimator"](curve("healthy")))])
+    assert run.raw_loss is not None and len(run.raw_loss) == N and max(run.raw_loss.values) < 4
+    assert len(run.evaluations[0]) == 1
+
+
+CYCLEGAN = "================ Training Loss (Wed Oct 30 10:43:06 2024) ================\n" + "\n".join(
+    f"(epoch: {1 + i // 10}, iters: {(i % 10 + 1) * 100}, time: 0.334, data: 0.002) D_A: {0.2 + i % 7 / 50:.3f} G_A: {0.4 + i % 5 / 20:.3f} cycle_A: {2 - i / 200:.3f} idt_A: 0.9 "
+    for i in range(120)
+)
+
+
+def test_the_log_of_cyclegan_is_read_and_its_losses_say_little():
+    run = History("x", [read_text(CYCLEGAN)])
+    loss = next(s for s in judge(run).signals if s.name == "train_loss")
+    assert run.task == "gan" and loss.level == "normal" and "D_A" in loss.says and "GAN" in loss.says
+    assert run.columns["loss_part"][0][2].steps[-1] > 11_000
+
+
+def test_a_network_of_two_that_is_nan_is_critical():
+    ill = "\n".join(
+        f"(epoch: 13, iters: {i * 100}, time: 0.3, data: 0.0) D_A: nan G_A: nan cycle_A: nan idt_A: nan"
+        for i in range(1, 9)
+    )
+    found = judge(History("x", [read_text(CYCLEGAN + "\n" + ill)]))
+    assert found.level == "critical"
+
+
+def test_the_bar_of_yolo_gives_one_row_an_epoch_and_a_nan_at_once():
+    text = FORMATS["yolo_console"](curve("healthy"))
+    run = History("x", [read_text(text)])
+    assert run.total_steps == N and len(run.one("metric") or run.one("metric_plain") or ()) == N
+    begun = (
+        text
+        + f"\n  {N + 1:7d}/{N}      2.31G        nan      0.300      0.100        142        640:   3%|#| 1/38 [00:13<00:17,  1.23it/s]"
+    )
+    table = read_text(begun)
+    assert math.isnan(table.columns["train/box_loss"].values[-1])
+
+
+def test_a_total_that_the_steps_have_passed_is_no_total():
+    """`=== Epoch 1/10 ===` above `Step: 110`: ten is the number of epochs."""
+    text = "=== Epoch 1/10 ===\n" + "\n".join(f"Step: {i} | Loss: {2 - i / 100:.3f}" for i in range(1, 111))
+    run = History("x", [read_text(text)])
+    assert run.total_steps is None and not run.ended
+
+
+def test_a_second_training_in_the_same_file_whose_epochs_begin_anew_is_another_run():
+    def rows(top: float) -> list[str]:
+        return [
+            f"INFO - Epoch: {e}\nINFO - Iter: {i * 100} | Train Loss: {top - e / 2 - i / 40:.4f} | Dev Loss: {top - e / 2:.4f}"
+            for e in range(1, 4)
+            for i in range(e * 10 - 10, e * 10)
+        ]
+
+    run = History("x", [read_text("\n".join(rows(9.0) + rows(5.0)))])
+    c = run.raw_loss
+    assert c is not None and c.runs == 2 and max(c.values) < 5 and c.steps[-1] == 2900
+    assert judge(run).level == "normal"
+
+
+def test_the_best_epoch_so_far_is_not_where_the_log_stands():
+    text = "\n".join(
+        f"Epoch {e} | step {i}/10 | loss {3 - e / 10 - i / 200:.3f}" + ("\nbest epoch: 1 loss 2.9" if i == 9 else "")
+        for e in range(1, 9)
+        for i in range(10)
+    )
+    run = History("x", [read_text(text)])
+    assert run.raw_loss is not None and run.raw_loss.runs == 1 and len(run.raw_loss) >= 79
+    assert run.raw_loss.steps == sorted(set(run.raw_loss.steps))
+
+
+def test_dev_loss_alone_is_the_evaluations():
+    text = "\n".join(f"Iter: {i * 100} | Dev Loss: {3 - i / 50:.4f} | Dev F1: 0.5" for i in range(40))
+    run = History("x", [read_text(text)])
+    assert run.raw_loss is None and len(run.evaluations[0]) == 40
+
+
+def test_the_reward_of_a_hand_written_loop_is_a_reward():
+    text = "episode,episode time,episode_reward,running_reward,steps_done\n" + "\n".join(
+        f"{i},0.5,{i + i % 7},{i},{i * 300}" for i in range(200)
+    )
+    run = History("x", [read_text(text, "progress.csv")])
+    reward = next(s for s in judge(run).signals if s.name == "reward_margin")
+    assert run.task == "rl" and reward.level == "normal" and run.last_step == 199 * 300

@@ -71,3 +71,36 @@ JUMPING = [0.698, 0.696, 0.796, 2.231, 0.627, 1.451, 0.883, 0.851, 2.545, 6.458,
 @pytest.mark.parametrize("n", [11, 14, 15, 16, 18, 19, 20, 21, 22, 23, 24])
 def test_a_run_that_jumps_between_its_start_and_far_above_is_critical(n):
     assert level(rows(JUMPING[:n]), "train_loss") == "critical"
+
+
+def whisper(better: bool = False) -> str:
+    """A rate far too high: both losses stand above what they were at the first evaluation, and stay there."""
+    rise = [0.83, 0.16, 0.12, *(0.13 + 0.2 * min(1, i / 12) for i in range(40))]
+    out = []
+    for i, v in enumerate(rise, 1):
+        out.append(f"step={i * 25} loss={v:.4f}")
+        if i % 7 == 0:
+            wer = 0.4 - 0.01 * i / 7 if better else 0.3 + 0.01 * i / 7
+            out.append(f"step={i * 25} eval_loss={0.22 if i == 7 else 0.41 + 0.01 * (i % 3):.3f} eval_wer={wer:.3f}")
+    return "\n".join(out)
+
+
+def test_an_evaluation_that_is_worse_ever_since_warns_also_where_the_training_loss_does_not_fall():
+    assert level(whisper(), "eval_loss") == "warning"
+    assert level(whisper(better=True), "eval_loss") == "normal"
+
+
+def high_rows(lone: int, together: int) -> str:
+    """A long log of single batches with a heavy tail: lone rows at three times the median, and once some in a row."""
+    r = random.Random(4)
+    values = [1.0 + r.gauss(0, 0.08) for _ in range(2000)]
+    for k in range(lone):
+        values[200 + 150 * k] = 3.4
+    values[1900 : 1900 + together] = [3.3] * together
+    return rows(values)
+
+
+def test_high_rows_in_a_row_are_chance_where_lone_ones_are_as_high():
+    assert level(high_rows(lone=0, together=3), "train_loss") == "critical"
+    assert level(high_rows(lone=10, together=3), "train_loss") == "normal"
+    assert level(high_rows(lone=10, together=8), "train_loss") == "critical"

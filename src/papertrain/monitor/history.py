@@ -9,7 +9,7 @@ from pathlib import Path
 
 from papertrain.core.training import TrainingPlan
 from papertrain.monitor.curve import Curve, curve
-from papertrain.monitor.names import preference, signal_of
+from papertrain.monitor.names import ADVERSARIAL, preference, signal_of
 from papertrain.monitor.ranks import Ranks
 from papertrain.monitor.stats import median
 from papertrain.monitor.table import NO_STEP, Column, Table
@@ -134,7 +134,15 @@ class History:
             or {"loss_g", "loss_d"} <= names
             or {"g_loss", "d_loss"} <= names
         )
-        if adversarial or {"d_loss", "g_loss"} & {n.rpartition("/")[2] for n in names}:
+        networks = {
+            c.lower()
+            for t in self.tables
+            for raw in t.columns
+            if ADVERSARIAL.match(raw)
+            for c in raw[:3]
+            if c in "GDgd"
+        }
+        if adversarial or networks == {"g", "d"} or {"d_loss", "g_loss"} & {n.rpartition("/")[2] for n in names}:
             return "gan"
         if names & {"reward", "mean_reward", "train/reward"} and "accuracy" not in names:
             return "rl"
@@ -151,8 +159,8 @@ class History:
     def total_steps(self) -> int | None:
         """How long the run was meant to be: its own log says so, else the plan."""
         steps = self.fact("max_steps")
-        if steps is not None and 0 < steps < 1e12:
-            return int(steps)
+        if steps is not None and 0 < steps < 1e12 and self.last_step <= 1.02 * steps + 1:
+            return int(steps)  # a total that the steps have passed counts something else: epochs, batches of one
         if self.plan is not None and self.plan.total_steps.value:
             return int(self.plan.total_steps.value)
         return None

@@ -16,7 +16,7 @@ PART = frozenset(("aux", "router", "balancing", "kl", "policy", "value", "cri", 
                   "aligned", "best", "min", "max", "std", "surrogate", "vf", "pg", "pi", "q", "actor", "act"))  # fmt: skip
 
 EXACT = {
-    "trl": "train_loss", "tel": "eval_loss", "lm_loss": "train_loss", "validation_lm_loss_value": "eval_loss", "validation_lm_loss_ppl": "other", "eval_on_train_loss": "other", "loss": "train_loss", "train/ce_loss": "train_loss",
+    "trl": "train_loss", "tel": "eval_loss", "lm_loss": "train_loss", "validation_lm_loss_value": "eval_loss", "validation_lm_loss_ppl": "other", "eval_on_train_loss": "other", "loss": "train_loss", "l_pix": "train_loss", "l_total": "train_loss", "train/ce_loss": "train_loss",
     "lr": "learning_rate", "learning_rate": "learning_rate", "optim/lr": "learning_rate", "lr_multiplier": "lr_multiplier",
     "grad_norm": "grad_norm", "norm": "grad_norm", "gnorm": "grad_norm", "grad_norm_unclipped": "grad_norm",
     "optim/total_grad_norm": "grad_norm", "gradient_norm": "grad_norm", "total_norm": "grad_norm", "global_grad_norm": "grad_norm",
@@ -29,7 +29,7 @@ EXACT = {
     "kl": "kl", "objective/kl": "kl_sum", "mean_kl": "kl", "approx_kl": "approx_kl", "policy/approxkl_avg": "approx_kl",
     "train/approx_kl": "approx_kl", "entropy": "entropy", "objective/entropy": "entropy_sum", "policy/entropy_avg": "entropy",
     "reward": "reward", "reward_std": "reward_std", "objective/rlhf_reward": "reward", "objective/scores": "reward_scores",
-    "average_reward_score": "reward", "rollout/ep_rew_mean": "reward", "frac_reward_zero_std": "zero_std",
+    "average_reward_score": "reward", "episode_reward": "reward", "running_reward": "reward", "mean_reward": "reward", "avg_reward": "reward", "mean_episode_reward": "reward", "episode_return": "reward", "rollout/ep_rew_mean": "reward", "frac_reward_zero_std": "zero_std",
     "zero_std_ratio": "zero_std", "completions/clipped_ratio": "clipped_ratio", "completions/mean_length": "completion_length",
     "completion_length": "completion_length", "val/ratio": "ppo_ratio", "policy/clipfrac_avg": "clip_fraction",
     "clip_ratio": "clip_fraction", "clip_ratio/region_mean": "clip_fraction", "num_tokens": "tokens_seen", "total_tokens": "tokens_seen",
@@ -53,12 +53,14 @@ PATTERNS: tuple[tuple[str, str], ...] = (
     (r"^(train[/_])?(grad(ient)?[_/]?norm|total_grad_norm|gradients?/norm|global_norm|grad_2\.0_norm_total|grad_norm/total)$", "grad_norm"),
 )  # fmt: skip
 
+ADVERSARIAL = re.compile(r"^(?:[GD]_|l_[gd]_)|^(?:cycle|idt)_[AB]$")
+"""`D_A`, `G_GAN`, `l_d_real`, `cycle_A`: terms of networks that work against each other (pix2pix, CycleGAN, BasicSR)."""
 CROSS = re.compile(r"cross[_ -]?entropy", re.I)
 """The usual loss of a language model, while `entropy` alone is a term of one."""
 WORD = re.compile(r"[A-Z]?[a-z0-9]+|[A-Z0-9]+(?![a-z])")
 COMPILED = tuple((re.compile(p), s) for p, s in PATTERNS)
 BETTER_UP = re.compile(
-    r"(^|[_/ .-])(acc(uracy)?|f1|map|map50|map50_95|ap|auc|bleu|rouge\w*|em|exact_match|mcc|matthews_correlation|pearson\w*|spearman\w*|r2|precision|recall|iou|miou|dice|top1|top5|acc1|acc5|coco_eval_bbox|score|reward|win_rate|pass@\d+|hits@\d+|mrr|ndcg\w*)($|[_/ .-]|\d|\()",
+    r"(^|[_/ .-])(acc(uracy)?|(acc|prec)@\d|f1|fscore|map|map50|map50_95|ap|auc|bleu|rouge\w*|em|exact_match|mcc|matthews_correlation|pearson\w*|spearman\w*|r2|precision|recall|iou|miou|dice|top1|top5|acc1|acc5|coco_eval_bbox|score|reward|win_rate|pass@\d+|hits@\d+|mrr|ndcg\w*)($|[_/ .-]|\d|\()",
     re.I,
 )
 BETTER_DOWN = re.compile(r"(^|[_/ .-])(wer|cer|ppl|perplexity|bpb|mae|mse|rmse|error|err|ter|fid)($|[_/ .-])", re.I)
@@ -83,6 +85,8 @@ def signal_of(raw: str) -> str:
         return EXACT[name]
     if bare(name) in EXACT and EXACT[bare(name)] != "train_loss":
         return EXACT[bare(name)]
+    if ADVERSARIAL.match(raw):
+        return "loss_part"
     for pattern, signal in COMPILED:
         if pattern.search(name) or pattern.search(bare(name)):
             return signal

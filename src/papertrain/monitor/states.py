@@ -87,6 +87,8 @@ def plain_words(run: History, name: str) -> str:
 
 def train_loss(run: History) -> str:
     c = run.loss
+    if c is None and run.task == "gan":
+        return adversarial(run)
     if c is None or len(c) < 4:
         return ""
     if not run.loss_counts:
@@ -101,6 +103,20 @@ def train_loss(run: History) -> str:
     if now < 0.98 * start:
         return say("falling: {start} to {now} at step {step}", start=show(start), now=show(now), step=c.steps[-1])
     return say("steady at {now} (step {step})", now=show(now), step=c.steps[-1])
+
+
+def adversarial(run: History) -> str:
+    """Two networks against each other: their losses are shown, and say little."""
+    parts = [f for c in run.every("loss_part") if len(f := c.finite()) >= 4][:2]
+    if not parts:
+        return ""
+    value = ", ".join(f"{c.raw} {show(c.values[-1])}" for c in parts)
+    return say(
+        "{value} at step {step}; in {task} the loss itself says little",
+        value=value,
+        step=parts[0].steps[-1],
+        task=run.task.upper(),
+    )
 
 
 def eval_loss(run: History) -> str:

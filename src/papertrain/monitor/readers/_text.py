@@ -22,7 +22,7 @@ ODD = {
     "-1.#inf": float("-inf"),
 }
 STEP_KEYS = ("step", "global_step", "current_steps", "_step", "trainer/global_step", "train/global_step", "iteration",
-             "iter", "num_updates", "global_steps", "update", "steps", "total_timesteps", "time/total_timesteps")  # fmt: skip
+             "iter", "num_updates", "global_steps", "update", "steps", "total_timesteps", "time/total_timesteps", "steps_done", "episode")  # fmt: skip
 EPOCH_KEYS = ("epoch", "train/epoch", "current_epoch")
 TIME_KEYS = ("_timestamp", "timestamp", "wall_time", "wall time", "unix_time")
 

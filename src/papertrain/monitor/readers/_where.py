@@ -11,13 +11,13 @@ from papertrain.monitor.table import NO_STEP, Table
 GAP = r"\s{0,2}[:=#\[( ]{1,3}\s{0,8}"
 OF = r"(?:\s{0,8}(?:/|of)\s{0,8}(\d{1,12}))?"
 STEP = re.compile(
-    rf"(?:^|[^\w])(?:num_updates|global[_ ]?step|steps?|iter(?:ation)?s?|i|it|batch(?:_idx)?|update)(?:\(train\))?{GAP}(\d{{1,12}})(?![\w.]){OF}"
-    rf"|\b\d{{1,9}}-(\d{{1,9}})batch:",
+    rf"(?:^|[^\w])(?:num_updates|global[_ ]?step|steps?|iter(?:ation)?s?|i|it|batch(?:_idx)?|update)(?:\(train\))?{GAP}(\d{{1,3}}(?:,\d{{3}})+|\d{{1,12}})(?![\w.]){OF}"
+    rf"|\b\d{{1,9}}-(\d{{1,9}})batch:|(?:^|[\s:\]])\[\s{{0,8}}(\d{{1,9}})\] \| ",
     re.I,
 )
 UPDATES = re.compile(r"\bnum_updates[=: ]{1,3}(\d{1,12})")
 EPOCH = re.compile(
-    rf"(?:^|[^\w])ep(?:och)?(\((?:val|test|eval)\w{{0,8}}\))?(?:\(\w{{1,8}}\))?{GAP}(\d{{1,7}}(?:\.\d{{1,6}})?)(?:\s{{0,2}}(?:/|of)\s{{0,8}}(\d{{1,7}}))?"
+    rf"(?<!best)(?:^|[^\w])ep(?:och)?(\((?:val|test|eval)\w{{0,8}}\))?(?:\(\w{{1,8}}\))?{GAP}(\d{{1,7}}(?:\.\d{{1,6}})?)(?:\s{{0,2}}(?:/|of)\s{{0,8}}(\d{{1,7}}))?"
     rf"|\b(\d{{1,7}})epoch:|\bTrain: (\d{{1,7}}) \[",
     re.I,
 )
@@ -35,7 +35,7 @@ class Place:
         self.per_epoch = 0
         self.epochs = 0.0
         self.offset = 0
-        self.counted = self.turned = False
+        self.counted = self.turned = self.again = False
 
     def here(self, line: str) -> bool:
         """Whether the line says where it stands."""
@@ -47,7 +47,7 @@ class Place:
         if updates:
             self.counted, self.step = True, int(updates[1])
         elif s:
-            self.at_step(int(s[1] or s[3]), int(s[2] or 0), line)
+            self.at_step(int((s[1] or s[3] or s[4]).replace(",", "")), int(s[2] or 0), line)
         elif not (e and e[1]) and (f := self.fraction(line, e)):
             self.at_step(int(f[1]), int(f[2]), line)
         elif e and not self.counted and self.epoch == int(self.epoch):
@@ -72,6 +72,7 @@ class Place:
             self.epochs = self.table.facts["num_train_epochs"] = of
         if self.counted and epoch != self.epoch and self.epoch == self.epoch and self.inside != NO_STEP:
             self.turned = True
+            self.again = epoch < self.epoch
         self.epoch = epoch
 
     def at_step(self, inside: int, of: int, line: str) -> None:
@@ -81,9 +82,11 @@ class Place:
         whole = self.epoch == self.epoch
         if first and whole and of and self.epoch > 1:
             self.offset = int(self.epoch - 1) * of  # the log of a run that was resumed
+        elif self.again and inside <= self.inside:
+            self.offset = 0  # the epochs begin anew too: another training in the same file
         elif self.turned and inside <= self.inside:
             self.offset += of or self.per_epoch or self.inside + 1
-        self.turned = False
+        self.turned = self.again = False
         self.inside, self.per_epoch = inside, of or self.per_epoch
         self.step = self.offset + inside
         if not of:

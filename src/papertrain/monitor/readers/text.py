@@ -10,7 +10,7 @@ from collections import Counter
 from pathlib import Path
 
 from papertrain.core.chinese import english
-from papertrain.monitor.names import signal_of
+from papertrain.monitor.names import EVALUATION, signal_of
 from papertrain.monitor.reader import LineParser, Reader
 from papertrain.monitor.readers._hf import overflow
 from papertrain.monitor.readers._text import NUMBER, head_lines, number
@@ -18,9 +18,9 @@ from papertrain.monitor.readers._where import Place
 from papertrain.monitor.table import NO_STEP, Table
 
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")
-WORDS = r"loss|acc(?:uracy)?|ppl|perplexity|lr|learning[ _]rate|grad[ _]?norm|gnorm|norm|f1|bpb|rewards?|kl|entropy|mfu|xent|cross[ _]?entropy|mAP|bleu|wer|cer|nll|auc"
+WORDS = r"loss|acc(?:uracy)?|ppl|perplexity|lr|learning[ _]rate|grad[ _]?norm|gnorm|norm|f1|bpb|rewards?|kl|entropy|mfu|xent|cross[ _]?entropy|mAP|bleu|wer|cer|nll|auc|\bl_\w+|(?-i:\b[GD]_[A-Z]\w*)"
 NAMED = re.compile(
-    rf"(?<![\w])((?:[A-Za-z][\w./-]{{0,40}} )?[A-Za-z_][\w./-]{{0,40}})\s{{0,2}}[:=]\s{{0,4}}({NUMBER})(?![\w.])"
+    rf"(?<![\w])((?:[A-Za-z][\w./-]{{0,40}} )?[A-Za-z_][\w./-]{{0,40}})\s{{0,2}}[:=]\s{{0,4}}\(?({NUMBER})(?![\w.])"
 )
 SPOKEN = re.compile(
     rf"(?<![\w])((?:(?:train(?:ing)?|val(?:id(?:ation)?)?|test|eval(?:uation)?|lm|avg|mean|total)[ _/-])?(?:{WORDS}))\s{{1,4}}({NUMBER})(?![\w.])",
@@ -40,6 +40,23 @@ KEPT = re.compile(
 )
 
 
+EVALUATING = re.compile(
+    r"(?:^|[\s:\]])(?:test(?:ing)?|val(?:id(?:at(?:ion|ing))?)?|eval(?:uat(?:ion|ing))?)\s{0,2}:?\s{0,3}(?:batches)?\[",
+    re.I,
+)
+"""`Test: [240/242]  Loss 3.2 (3.8)`: batches of an evaluation, with their mean so far in brackets."""
+SO_FAR = re.compile(rf"(?:{NUMBER})\s{{0,3}}\(\s{{0,8}}({NUMBER})\)")
+TOP = re.compile(rf"\b((?:acc|prec)@\d)[:\s]\s{{0,4}}({NUMBER})", re.I)
+SAVED = "Saving dict for global step"
+RESULTS = re.compile(r"\*{3,} (?:Eval|Test|Predict)\w* results? .{0,40}\*{3,}", re.I)
+RESULT = re.compile(r"^\S{0,60}\s{1,4}[\w/@.-]{1,60} = \S{1,40}\s*$")
+
+
+def of_evaluation(pairs: list[tuple[str, float]]) -> list[tuple[str, float]]:
+    """The same numbers under names that say so."""
+    return [(k if signal_of(k) in ("eval_loss", "metric") else f"eval {k}", v) for k, v in pairs]
+
+
 def pairs_of(line: str) -> list[tuple[str, float]]:
     found = {}
     hits = [(name.replace(". ", " ").split(), text) for name, text in NAMED.findall(line) + SPOKEN.findall(line)]
@@ -48,7 +65,12 @@ def pairs_of(line: str) -> list[tuple[str, float]]:
         value = number(text)
         name = " ".join(words)
         # `INFO loss: 2.3` is the loss, `spectro loss=1.5 vocoder loss=0.1` are two.
-        if len(words) == 2 and not KEPT.match(words[0]) and lasts[words[1].lower()] == 1:
+        if (
+            len(words) == 2
+            and not KEPT.match(words[0])
+            and words[0].lower() not in EVALUATION
+            and lasts[words[1].lower()] == 1
+        ):
             name = words[1]
         if value is not None and not INDEX.match(name) and name not in found:
             found[name] = value
@@ -71,24 +93,36 @@ def sniff(head: bytes, path: Path) -> float:
 
 def start(table: Table) -> LineParser:
     place = Place(table)
+    results = False
 
     def parse(line: str, n: int) -> None:
+        nonlocal results
         if len(line) > LONGEST:
             return
         line = english(line)
         if "OVERFLOW" in line and overflow(table, line, n, place.step):
             return
+        if "***" in line and RESULTS.search(line):
+            results = True
+            return
+        results = results and RESULT.match(line) is not None
         worth = WORTH.search(line)
         if not worth and "poch" not in line:
             return
         if "\x1b" in line:
             line = COLOUR.sub("", line)
-        said = place.here(line)
+        batches = EVALUATING.search(line) is not None and "poch" not in line
+        if batches:
+            line = SO_FAR.sub(r"\1", line)
+        said = not batches and place.here(line)
         if not worth:
             return
         pairs = [p for p in pairs_of(line) if p[1] == p[1] or signal_of(p[0]) != "other"]
         if not any(WORTH.search(k) for k, _ in pairs) or not (said or place.step != NO_STEP):
             return
+        if batches or results or SAVED in line:
+            tops = [(k, v) for k, t in TOP.findall(line) if (v := number(t)) is not None]
+            pairs = of_evaluation([*pairs, *tops])
         table.row(pairs, line=n, step=place.step, epoch=place.epoch)
 
     return parse

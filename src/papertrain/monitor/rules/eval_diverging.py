@@ -37,6 +37,8 @@ def judge(run: History, c: Curve) -> Verdict | None:
     many = n >= 20
     now = median(later[-max(3, len(later) // 4 if many else 3) :] if len(later) >= 3 else later)
     rise = (now - best) / best
+    if (worse := both(run, c, first + best_at, rise)) is not None:
+        return worse
     above = sum(v > best for v in later) / len(later)
     noise = sigma(y[: best_at + 1] + later) if n >= 6 else 0.0
     smooth = median(y[max(0, best_at - 2) : best_at + 3]) if n >= 10 else best
@@ -74,6 +76,29 @@ def judge(run: History, c: Curve) -> Verdict | None:
     )
 
 
+def both(run: History, c: Curve, i: int, rise: float) -> Verdict | None:
+    """The training loss does not fall either: the model is worse than it was, on what it sees and on what it does not."""
+    best, later = c.values[i], c.values[i + 1 :]
+    if len(later) < 4 or rise < 0.2 or min(later[1:]) < 1.1 * best or median(later) - best < 3 * sigma(c.values):
+        return None
+    if run.loss is None or lower(run.loss, c.steps[i]) or run.restarted(c.steps[i]) or metric_better(run, c.steps[i]):
+        return None
+    says = say(
+        "{name} stands {percent:.0f} % above its best {best} at step {step}, and the training loss is no lower than it was there",
+        name=c.raw,
+        percent=100 * rise,
+        best=show(best),
+        step=c.steps[i],
+    )
+    return verdict(RULE.id, "eval_loss", "warning", says, c, [i + 1, i, -1], cls="divergence-lr-too-high")
+
+
+def lower(loss: Curve, step: int) -> bool:
+    """The last rows of the training loss are below those up to that step (its first row where there is none)."""
+    before = [v for s, v in zip(loss.steps, loss.values) if s <= step][-9:] or loss.values[:1]
+    return median(loss.values[-max(1, min(9, len(loss) // 3)) :]) < median(before)
+
+
 def falling(run: History, step: int, share: float) -> bool:
     """The training loss is at most this share of what it was at the best evaluation."""
     c = run.loss
@@ -108,7 +133,7 @@ RULE = Rule(
     check=check,
     applies=LOSS_COUNTS,
     what="At least two later evaluations, 80 % of them above the best one, and the median of the last three 5 % (and 0.01) above it and "
-    "beyond 1.5 times the noise between evaluations, while the training loss does not rise. Below 15 % a metric that still improves excuses it. Critical: twice the best, or 1.5 times with no "
+    "beyond 1.5 times the noise between evaluations, while the training loss does not rise. Below 15 % a metric that still improves excuses it. Warning too: four or more later evaluations, the median 20 % above the best and all but the first of them 10 %, with no better metric, while the training loss is no lower than at the best. Critical: twice the best, or 1.5 times with no "
     "metric (accuracy, F1, …; error rates the other way) better by 0.5 % since.",
     why="The model learns its training examples by heart; the best checkpoint lies behind.",
     known_problems="A gap between training and evaluation is no sign by itself. Evaluation before the first step (step 0) is not the best. "

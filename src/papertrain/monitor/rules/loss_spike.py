@@ -13,6 +13,9 @@ from papertrain.monitor.rules._say import LOSS_COUNTS, PROPOSAL, show, verdict
 from papertrain.monitor.stats import median, quantile, sigma, trailing_median, window
 from papertrain.monitor.verdict import Verdict
 
+FEW, USUAL = 4, 5
+"""Three or four high rows in a row are chance where five lone rows went as high: the rows of so long a log are single batches."""
+
 
 def check(run: History) -> Iterator[Verdict]:
     c = run.loss
@@ -50,6 +53,7 @@ def spikes(run: History, c: Curve, begin: int, end: int, boundaries: list[int]) 
     m = trailing_median(y, w)
     first = quiet_start(run, c, begin)
     i, stale, scale, tail = first, -1, 0.0, 0.0
+    groups: list[tuple[int, int, float]] = []
     while i < n:
         if stale < 0 or i - stale >= max(1, w // 8):
             past = y[max(0, i - max(w, 40)) : i]
@@ -70,11 +74,16 @@ def spikes(run: History, c: Curve, begin: int, end: int, boundaries: list[int]) 
         near = bisect_left(boundaries, begin + i - 2)
         excused = near < len(boundaries) and boundaries[near] <= begin + i and j - i <= 3
         if not excused:
-            found = judge(run, c, begin + i, begin + j, level, j == n)
-            if found is not None:
-                yield found
+            groups.append((i, j, level))
         i = max(j, i + 1) if j - i <= w else i + w
         stale = -1
+    lone = [max(y[i:j]) - level for i, j, level in groups if j - i < 3]
+    for i, j, level in groups:
+        if j - i <= FEW and sum(v >= 0.8 * (max(y[i:j]) - level) for v in lone) >= USUAL:
+            continue
+        found = judge(run, c, begin + i, begin + j, level, j == n)
+        if found is not None:
+            yield found
 
 
 def judge(run: History, c: Curve, i: int, j: int, level: float, open_end: bool) -> Verdict | None:
@@ -129,7 +138,7 @@ RULE = Rule(
     applies=LOSS_COUNTS,
     what="The loss stands above m + max(6 sigma, 2 T) (m: median of the last W points, sigma: from successive differences, T: how far "
     "98 % of them stay) and does not come back at once. Critical: at least three points, with a peak of twice m and half a unit above it. "
-    "Warning: at least three points above 1.3 m. One single high point that recovers is normal.",
+    "Warning: at least three points above 1.3 m. One single high point that recovers is normal, and so are three or four in a row in a log in which five lone ones went as high.",
     why="A long spike marks batches or a state that damage the weights; runs that spike once tend to spike again.",
     known_problems="Start-up (warm-up, 5 % of the points, at least 20) and the first three points of an epoch, a resume or a restarted "
     "learning rate are not judged. Rows that are single batches have a heavy tail, which T allows for.",
