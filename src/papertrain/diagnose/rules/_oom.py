@@ -29,7 +29,7 @@ PHASE_WORDS = (
     "resume_from_checkpoint",
 )
 _UNITS = {"B": 1, "bytes": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "KB": 10**3, "MB": 2**20, "GB": 2**30}
-_SIZE = r"([\d.]+) (bytes|[KMG]i?B|B)"
+_SIZE = r"(?<![\d.])([\d.]{1,30}) (bytes|[KMG]i?B|B)"
 
 
 class Oom(Value, frozen=True, kw_only=True):
