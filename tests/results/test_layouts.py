@@ -620,3 +620,54 @@ class TestPublished:
     ])  # fmt: skip
     def test_the_end_of_a_data_set_is_no_benchmark_by_itself(self, stem: str, model: str, data: str) -> None:
         assert named(stem) == (model, data)
+
+    def test_opencompass_code_results_are_right_or_wrong_per_problem(self, tmp_path: Path) -> None:
+        """A percentage, where pass@1 of other programs is a fraction."""
+        details = {
+            "0": {"programs": "x", "result": "passed", "is_correct": True},
+            "1": {"programs": "y", "result": "failed", "is_correct": False},
+        }
+        scores, items = read(
+            text(tmp_path, "results/m/openai_humaneval.json", {"humaneval_pass@1": 50.0, "details": details})
+        )
+        assert items == {("m", "openai_humaneval", "humaneval_pass@1"): [1.0, 0.0]} and not scores
+
+    def test_lighteval_scores_that_are_fractions_are_read_as_such_and_judges_are_not(self, tmp_path: Path) -> None:
+        results = {
+            "gsm8k|0": {"extractive_match": 0.5},
+            "aime24|0": {"pass@k:k=1": 0.3},
+            "mt|0": {"judge_score_turn_1": 7.2},
+            "all": {},
+        }
+        reading = read_file(
+            text(tmp_path, "r.json", {"config_general": {"model_config": {"model_name": "org/m"}}, "results": results}),
+            {},
+        )
+        assert {(s.system, s.metric): s.scale for s in reading.scores} == {
+            ("org/m", "extractive_match"): "fraction", ("org/m", "pass@k:k=1"): "fraction", ("org/m", "judge_score_turn_1"): "number",
+        }  # fmt: skip
+
+    def test_helm_keeps_the_scores_of_its_newer_scenarios(self, tmp_path: Path) -> None:
+        rows = [{"name": {"name": n, "split": "test"}, "count": 1, "sum": 0.7, "sum_squared": 0.49, "mean": 0.7} for n in ("chain_of_thought_correctness", "wildbench_score_rescaled", "math_equiv_chain_of_thought", "num_references", "inference_runtime")]  # fmt: skip
+        assert {m for _, _, m in read(text(tmp_path, "stats.json", rows))[0]} == {"chain_of_thought_correctness", "wildbench_score_rescaled", "math_equiv_chain_of_thought"}  # fmt: skip
+
+    def test_an_error_belongs_to_the_score_that_stands_before_it(self, tmp_path: Path) -> None:
+        """AlpacaEval 2: `length_controlled_winrate,win_rate,standard_error`."""
+        board = ",length_controlled_winrate,win_rate,standard_error,n_total\nours,40.1,38.2,1.5,805\nbase,30.1,28.2,1.4,805\n"
+        found = read_file(text(tmp_path, "leaderboard.csv", board), {}).scores
+        assert {(s.system, s.metric): s.stderr for s in found} == {("ours", "win_rate"): 1.5, ("base", "win_rate"): 1.4, ("ours", "length_controlled_winrate"): None, ("base", "length_controlled_winrate"): None}  # fmt: skip
+
+    def test_runs_of_a_tracker_that_broke_off_are_named(self, tmp_path: Path) -> None:
+        runs = "Name,State,seed,eval/accuracy\nours,finished,1,0.8\nbase,crashed,1,0.7\n"
+        search = "run_id,status,metrics.acc,tags.mlflow.runName\na,FINISHED,0.8,ours\nb,RUNNING,0.7,base\n"
+        for name, content, how in (("wandb.csv", runs, "crashed"), ("mlflow.csv", search, "running")):
+            issues = [i for i in read_file(text(tmp_path, name, content), {}).issues if i.code == "not-finished"]
+            assert [i.says for i in issues] == [
+                f"1 of 2 runs did not finish (row 2: {how}): their last numbers are no results"
+            ]
+
+    def test_wandb_charts_over_any_axis_and_the_history_of_one_run(self, tmp_path: Path) -> None:
+        chart = '"train/global_step","ours - eval/accuracy","ours - eval/accuracy__MIN","ours - eval/accuracy__MAX"\n"100","0.5","0.4","0.6"\n"200","0.8","0.7","0.9"\n'
+        assert read(text(tmp_path, "chart.csv", chart))[0] == {("ours", "", "accuracy"): 0.8}
+        history = "_step,_runtime,_timestamp,eval/accuracy,train/loss\n1,2,3,0.5,0.6\n2,3,4,0.7,\n"
+        assert read(text(tmp_path, "history.csv", history))[0] == {("", "", "accuracy"): 0.7}

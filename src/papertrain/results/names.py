@@ -41,6 +41,8 @@ PRETTY = {
 }  # fmt: skip
 
 
+JUDGED = re.compile(r"judge_score(_|$)")
+"""What a judge gave, 1-10 mostly: neither a fraction nor a percentage."""
 DURATION = re.compile(
     r"(^|_)(latency|time|elapsed|wall_?clock)(_per_\w+)?(_(ns|us|ms|s|sec|secs|seconds|min|minutes|h|hours))?$"
 )
@@ -66,8 +68,10 @@ def higher_is_better(metric: str) -> bool | None:
         r"(pass|ndcg|recall|precision|map|mrr|hit|hits|acc|rouge|bleu|f1)[@_\-]?(at_)?[\d_k]*$", k
     ):
         return True
+    if JUDGED.match(k) or re.search(r"(^|[_-])(g-?pass|pass|maj|avg)@", k):
+        return True
     if re.search(
-        r"(^|_)(acc|accuracy|f1|auc|auroc|bleu|rouge\w*|recall|precision|exact_match|em|score|success|mrr|similarity|correlation)$",
+        r"(^|_)(acc|accuracy|f1|auc|auroc|bleu|rouge\w*|recall|precision|exact_match|extractive_match|set_match|math_equiv\w*|correctness|score_rescaled|em|score|success|mrr|similarity|correlation)(@\d+)?$",
         k,
     ):
         return True
@@ -79,7 +83,12 @@ def scale(metric: str, values: list[float], hint: Scale = "unknown") -> Scale:
     k = key(metric)
     if hint != "unknown":
         return hint
-    if k in UNBOUNDED or DURATION.search(k) or re.search(r"(^|_)(loss|perplexity|ppl|mae|mse|rmse)$", k):
+    if (
+        k in UNBOUNDED
+        or JUDGED.match(k)
+        or DURATION.search(k)
+        or re.search(r"(^|_)(loss|perplexity|ppl|mae|mse|rmse)$", k)
+    ):
         return "number"
     if k in PERCENT_BY_NATURE:
         return "percent" if any(abs(v) > 1 for v in values) else "unknown"

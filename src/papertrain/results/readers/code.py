@@ -36,7 +36,7 @@ def sniff(source: Source) -> bool:
         return True
     if _bigcode(doc) and any(isinstance(v, dict) and any(map(OTHER.fullmatch, v)) for k, v in doc.items() if k != "config"):  # fmt: skip
         return True
-    return bool(_pass(doc)) or any(
+    return any(k.startswith("pass@") for k in doc) or any(
         _pass(v) or (isinstance(v, dict) and isinstance(v.get("pass@1"), dict)) for v in doc.values()
     )
 
@@ -60,9 +60,9 @@ def read(source: Source) -> Reading:
         scores.append(Score(metric=metric, value=value, dataset=dataset, system=system, scale=scale, higher_is_better=True, file=str(source.path),
                             group=pointer.rpartition(".")[2].lower().startswith(WHOLE), sha256=source.sha256, pointer=pointer, settings=settings, reason="" if value is not None else "the file says null"))  # fmt: skip
 
-    for metric, x in _pass(doc).items():
-        if not isinstance(x, dict):
-            add("", *_part("", metric), x, metric, "fraction", {})
+    for metric, x in doc.items():
+        if not isinstance(x, dict) and metric.startswith("pass@"):
+            add("", "", metric, x, metric, "fraction", {})
     board = {k: v["pass@1"] for k, v in doc.items() if isinstance(v, dict) and isinstance(v.get("pass@1"), dict)}
     percent = any((number(x) or 0) > 1 for v in board.values() for x in v.values())
     for system, values in board.items():

@@ -67,6 +67,13 @@ def _task(task: str) -> tuple[str, str]:
     return next((p for p in parts if not p.isdigit() and p not in SUITES), task), numbers[0] if numbers else ""
 
 
+def _model(general: dict[str, object]) -> str:
+    """Its place has moved between versions."""
+    inner = as_dict(general.get("model_config"))
+    named = general.get("model_name") or inner.get("model_name") or inner.get("pretrained")
+    return named if isinstance(named, str) else ""
+
+
 def read(source: Source) -> Reading:
     column = _metrics_column(source) if source.suffix == ".parquet" else None
     if column is not None:
@@ -96,7 +103,7 @@ def read(source: Source) -> Reading:
             se = number(entry.get(f"{metric}_stderr"))
             n = number(config.get("effective_num_docs"))
             scores.append(Score(
-                metric=metric, value=value, dataset=name, system=str(general.get("model_name") or ""), stderr=se if "_average" not in name else None,
+                metric=metric, value=value, dataset=name, system=_model(general), stderr=se if "_average" not in name else None,
                 n=int(n) if n and n > 0 else None, scale=scale(metric, [value] if value is not None else []), reason=no_number(x), higher_is_better=direction if isinstance(direction, bool) else None,
                 file=str(source.path), sha256=source.sha256, pointer=f"results.{task}.{metric}",
                 settings={"shots": shots} if shots else {}, group="_average" in name,

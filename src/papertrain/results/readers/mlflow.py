@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from papertrain.results.names import is_metric, scale
+from papertrain.results.readers.table import unfinished
 from papertrain.results.records import Reader, Reading, Score
 from papertrain.results.source import Source, number
 
@@ -68,7 +69,7 @@ def read(source: Source) -> Reading:
             )
             scores.append(Score(metric=metric, value=value, system=str(system), dataset=str(row.get("params.dataset") or ""), seed=str(row.get("params.seed") or ""), scale=unit,
                                 file=str(source.path), sha256=source.sha256, pointer=f"row {i + 1}, {column}", reason="" if value is not None else "no value logged"))  # fmt: skip
-    return Reading(scores=scores, format="MLflow runs")
+    return Reading(scores=scores, issues=unfinished(source.table, source), format="MLflow runs")
 
 
 READER = Reader(id="mlflow", title="MLflow search_runs export, mlruns/", sniff=sniff, read=read, order=10)

@@ -24,7 +24,8 @@ def _details(found: Any) -> list[tuple[str, dict[str, Any]]]:
     rows = found.items() if isinstance(found, dict) else enumerate(found) if isinstance(found, list) else ()
     kept = [(str(k), v) for k, v in rows if isinstance(v, dict)]
     keys = {"pred", "predictions", "prediction"}, {"answer", "answers", "references", "reference", "gold", "refr"}
-    return kept if kept and all(keys[0] & set(v) and keys[1] & set(v) for _, v in kept) else []
+    judged = {"correct", "is_correct"}
+    return kept if kept and all((keys[0] & set(v) and keys[1] & set(v)) or judged & set(v) for _, v in kept) else []
 
 
 def _results(source: Source) -> Reading:
@@ -45,20 +46,21 @@ def _results(source: Source) -> Reading:
         + str(v.get("prompt", v.get("origin_prompt", "")))
         for _, v in rows
     ]
+    metric = scores[0].metric if len(scores) == 1 else "accuracy"
     if all(isinstance(f, bool) or f in (0, 1) for f in flags):
         item = Items(
             ids=[i for i, _ in rows],
             numbered=True,
             gold=gold,
-            scored={"accuracy": [float(bool(f)) for f in flags]},
-            directions={"accuracy": True},
+            scored={metric: [float(bool(f)) for f in flags]},
+            directions={metric: True},
             file=where,
             sha256=source.sha256,
             **place,
         )
         return Reading(
             items=[item],
-            scores=[s for s in scores if s.metric != "accuracy"],
+            scores=[s for s in scores if s.metric != metric],
             format="OpenCompass results with details",
         )
     return Reading(scores=scores, format="OpenCompass results with details")

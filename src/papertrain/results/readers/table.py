@@ -213,7 +213,8 @@ def _wide(source: Source, names: list[str], r: dict[str, str]) -> Reading:
                 level="note",
             )
         )
-    scores = []
+    issues += unfinished(table, source)
+    scores, owner = [], _owner(names, columns, r.get("stderr"))
     for name in columns:
         parsed = [cell(row.get(name)) for row in table]
         metric, dataset = (name, "") if by_metric else ("score", name)
@@ -221,7 +222,7 @@ def _wide(source: Source, names: list[str], r: dict[str, str]) -> Reading:
         scales = _scales(metric, [(d, p[0]) for d, p in zip(datasets, parsed)], source.roles)
         issues += _unit_issues(metric, scales, str(source.path))
         for i, (row, (value, pm, n)) in enumerate(zip(table, parsed)):
-            se = number(row.get(r["stderr"])) if "stderr" in r and len(columns) and name == columns[0] else None
+            se = number(row.get(r["stderr"])) if name == owner else None
             size = number(row.get(r["n"])) if "n" in r else None
             scores.append(Score(
                 metric=metric, value=value, dataset=datasets[i], system=_system(roles.cell(row, method)) or f"row {i + 1}" if method else "",
@@ -234,6 +235,29 @@ def _wide(source: Source, names: list[str], r: dict[str, str]) -> Reading:
         filled = {(s.metric, s.dataset) for s in scores if s.value is not None}
         scores = [s for s in scores if (s.metric, s.dataset) in filled]
     return Reading(scores=scores, issues=issues, format="table, one column per metric" if by_metric else "wide table")
+
+
+def _owner(names: list[str], columns: list[str], stderr: str | None) -> str | None:
+    """Whose error a column of errors is: the score's that stands before it, else the first one's."""
+    if stderr is None or not columns:
+        return None
+    before = [n for n in names[: names.index(stderr)] if n in columns] if stderr in names else []
+    return before[-1] if before else columns[0]
+
+
+STATES = ("state", "status")
+BROKEN = {"crashed", "failed", "killed", "running", "preempted", "preempting", "pending", "scheduled"}
+
+
+def unfinished(table: list[Row], source: Source) -> list[Issue]:
+    """Trackers say how each run ended: the last numbers of a run that broke off are no result."""
+    column = next((n for n in table[0] if n.strip().lower() in STATES), "") if table else ""
+    broken = [i for i, row in enumerate(table, 1) if column and str(row.get(column, "")).strip().lower() in BROKEN]
+    if not broken:
+        return []
+    first = str(table[broken[0] - 1].get(column)).lower()
+    says = f"{len(broken)} of {len(table)} runs did not finish (row {broken[0]}: {first}): their last numbers are no results"
+    return [Issue(says=says, file=str(source.path), code="not-finished")]
 
 
 def _naming(table: list[Row], text: list[str]) -> str:
