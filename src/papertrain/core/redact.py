@@ -21,6 +21,8 @@ from typing import Protocol
 
 from papertrain.core.secret_names import LONGEST, is_secret, named, tells, what_it_says
 from papertrain.core.secret_shapes import shapes_in, without_shapes
+from papertrain.core.standing import LONGEST as LONGEST_SHORT
+from papertrain.core.standing import Standing
 
 CONTROL = re.compile(
     r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[@-Z\\-_]|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\x80-\x9f]|[\u202a-\u202e\u2066-\u2069\u200b\u200e\u200f\u061c\u2060\ufeff\u00ad]"
@@ -150,6 +152,8 @@ def redact_private(text: str) -> str:
         text = own.sub(
             lambda m: "~" if "/" in m[0] or "\\" in m[0] else "[user]" if m[0] == _own_user() else "[host]", text
         )
+    users, hosts = _own_short()
+    text = hosts.sub("[host]", users.sub("[user]", text))
     if "@" in text:
         text = _EMAIL.sub(lambda m: f"[email-{_mark(m[0])}]", text)
     text = _HOME.sub(lambda m: m["root"] + "[user]", text)
@@ -163,6 +167,8 @@ _HOSTED = (" [", "tfevents.", "@", ".internal", ".local", ".lan", ".corp", ".int
 
 def _stand_in_host(m: re.Match[str]) -> str:
     keep = m["keep"] or m["keep2"] or m["keep3"] or ""
+    if m["keep3"] and keep[:-1].lower() not in ORDINARY_USERS:
+        keep = "[user]@"
     return f"{keep}[host-{_mark(m['nccl'] or m['events'] or m['prompt'] or m['inner'])}]"
 
 
@@ -215,12 +221,18 @@ ORDINARY_USERS = {"root", "user", "admin", "ubuntu", "debian", "centos", "train"
 """Accounts that name nobody, and words that texts about training are full of."""
 
 
-def _own_user() -> str:
+def _own_user(*, short: bool = False) -> str:
     try:
         user = getpass.getuser()
     except (KeyError, OSError):
         return ""
-    return user if len(user) > 3 and user.lower() not in ORDINARY_USERS else ""
+    return user if (len(user) <= LONGEST_SHORT) == short and user.lower() not in ORDINARY_USERS else ""
+
+
+@lru_cache
+def _own_short() -> tuple[Standing, Standing]:
+    """The user and this host, where their names are too short to be replaced wherever they stand."""
+    return Standing(users=[_own_user(short=True)]), Standing(hosts=[socket.gethostname()])
 
 
 @lru_cache
@@ -233,6 +245,6 @@ def _own_names() -> re.Pattern[str] | None:
     user = _own_user()
     if user:
         names.append(rf"(?<![\w.\-/]){re.escape(user)}(?![\w\-./])")
-    if len(host) > 3 and host.lower() not in ("localhost", "host", "local"):
+    if len(host) > LONGEST_SHORT and host.lower() not in ("localhost", "host", "local"):
         names.append(rf"(?<![\w.\-]){re.escape(host)}(?![\w\-])")
     return re.compile("|".join(names)) if names else None

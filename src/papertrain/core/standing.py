@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-SHORTEST, LONGEST = 2, 3
-_SHORT = re.compile(r"[A-Za-z_][A-Za-z0-9_\-]{1,2}")
+LONGEST = 3
+_SHORT = re.compile(rf"[A-Za-z_][A-Za-z0-9_\-]{{1,{LONGEST - 1}}}")
 FOLDERS = {"bin", "lib", "usr", "etc", "var", "opt", "dev", "tmp", "run", "src", "sys", "mnt", "srv", "env", "log", "out", "git", "gpu", "cpu", "api", "www", "doc", "img", "raw", "new", "old", "all", "nfs", "hf", "ml", "ds", "v1", "v2", "v3", "en", "zh", "ops", "pkg", "job"}  # fmt: skip
 """Also the names of folders: not taken for a user by their place in a path alone."""
 
