@@ -2,7 +2,8 @@
 
     python bench/diagnose_blind.py [-v] [1 2 …]
 
-`diagnose_blind_<n>.txt` holds one set each: `=== class[,also right] | words that a right fix has | how it arrives`, then the log. The sets
+`diagnose_blind_<n>.txt` holds one set each: `=== class[,also right] | words that a right fix has | how it arrives`, then the log. `unknown>class`
+is one that had no class when the set was scored at first, and was given one since: it is counted apart. The sets
 1 to 3 were written from what public reports look like, by class, without reading a rule; each was scored once as it was (FIRST below), and only
 then were rules mended by kind. Set 4 holds the decisive lines of real public threads, as those print them, labelled by what its maintainers
 answered; it is small, and its first numbers are the worst. Set 5 was written from 104 public threads (their addresses stand in the heads), each
@@ -83,6 +84,7 @@ class Case(NamedTuple):
     mess: tuple[str, ...]
     text: str
     source: str = ""
+    since: bool = False
 
 
 def read(path: Path) -> Iterator[Case]:
@@ -92,7 +94,9 @@ def read(path: Path) -> Iterator[Case]:
         fix, mess = rest.rsplit("|", 1)
         ways = tuple(w for w in mess.split() if w in MESS)
         source = next((w for w in mess.split() if w.startswith("https://")), "")
-        yield Case(number, tuple(x.strip() for x in names.split(",")), fix.strip(), ways, text, source)
+        first, since, now = names.partition(">")
+        right = tuple(x.strip() for x in (now if since else first).split(","))
+        yield Case(number, right, fix.strip(), ways, text, source, bool(since))
 
 
 def plain(text: str, r: random.Random) -> str:
@@ -217,6 +221,9 @@ def score(path: Path, verbose: bool) -> dict[str, Any]:
             if benign(case.right):
                 ok = name == "no failure"
                 told["benign"].append(ok)
+            elif case.since:
+                ok = name in case.right
+                told["named since"].append(ok)
             elif case.right == ("unknown",):
                 ok = name == "unknown"
                 told["unknown"].append(ok)

@@ -120,6 +120,9 @@ def said(remedy: Remedy, case: Case) -> Iterator[str]:
         if knob.startswith("rename:"):
             yield f"in the script or config: write {value} instead of {knob.removeprefix('rename:')}"
             continue
+        if knob == "method" and value == "lora":
+            yield "in the script: model = get_peft_model(model, LoraConfig(task_type='CAUSAL_LM'))   # LLaMA-Factory: finetuning_type: lora; TRL: peft_config="
+            continue
         if knob.startswith("number:"):
             yield f"in the config: {knob.removeprefix('number:')}: {value}"
             continue

@@ -1,0 +1,47 @@
+"""The best model is chosen by a metric that evaluation does not return."""
+
+import re
+
+from papertrain.diagnose.case import Case
+from papertrain.diagnose.rule import Match, cause, fix
+
+_THERE = re.compile(r"available evaluation metrics are: \[(.*?)\]")
+
+
+def judge(case: Case) -> Match | None:
+    hits = case.find(*RULE.sig)
+    if not hits:
+        return None
+    there = next((m[1] for e in case.exceptions if (m := _THERE.search(e.message))), "")
+    says = f" Evaluation returned {there}." if there else ""
+    return RULE.found(0.9, hits[:1], cause=RULE.why + says)
+
+
+RULE = cause(
+    "TR674",
+    "metric-not-computed",
+    "environment",
+    title="The metric that chooses the best model is not computed",
+    why="load_best_model_at_end, early stopping and ReduceLROnPlateau read metric_for_best_model (eval_loss, where none is named) from what evaluation returns. Without labels in the batches there is no eval_loss; without compute_metrics no other.",
+    judge=judge,
+    sig=(
+        "not found in the evaluation metrics",
+        "metric_for_best_model ~ which is not found in the evaluation",
+        "KeyError: 'eval_ ~ KeyError: 'eval_\\w+'",
+    ),
+    next_check="trainer.evaluate()   # the names that it returns",
+    fixes=(
+        fix(
+            "a metric that evaluation returns",
+            'metric_for_best_model="eval_loss"   # or what compute_metrics returns, with eval_ before it',
+            proof="the next evaluation passes",
+        ),
+        fix(
+            "labels that the Trainer finds, for eval_loss",
+            'label_names=["labels"]   # the names of the label columns in the batches',
+            proof="evaluation prints eval_loss",
+        ),
+    ),
+    fires="KeyError: 'eval_accuracy'",
+    quiet="metric_for_best_model: eval_loss",
+)
