@@ -279,7 +279,7 @@ def _launcher(
     return "", {}, words
 
 
-_SWITCHES = {"no_python", "standalone", "multi_gpu", "use_deepspeed", "use_fsdp", "cpu", "mps", "main_process_first", "debug", "no_ssh", "force_multi", "autotuning", "same_network", "quiet", "dynamo_use_dynamic"}  # fmt: skip
+_SWITCHES = {"no_python", "standalone", "multi_gpu", "use_deepspeed", "use_fsdp", "cpu", "mps", "main_process_first", "debug", "no_ssh", "force_multi", "same_network", "quiet", "dynamo_use_dynamic"}  # fmt: skip
 
 
 def _launch_options(

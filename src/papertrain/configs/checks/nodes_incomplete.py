@@ -16,6 +16,12 @@ from papertrain.core.values import Source
 def check(document: ConfigDocument, world: World) -> Iterator[Wrong]:
     for command in commands(document):
         machines, line = nodes(command)
+        given = number(str(document.settings.get("nodes"))) if document.kind == "slurm" else None
+        if machines is not None and given is not None and machines > given:
+            yield Wrong(
+                says=say("the command waits for {machines} nodes, and Slurm is asked for {given}", machines=machines, given=given),
+                line=line, instead=f"--nnodes {given}", level="error",
+            )  # fmt: skip
         if machines is None or machines < 2 or not trains(command):
             continue
         if command.program in LLAMAFACTORY:

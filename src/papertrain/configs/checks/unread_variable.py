@@ -7,7 +7,15 @@ from collections.abc import Iterator
 from papertrain.configs.checking.document import ConfigDocument, Wrong, swap
 from papertrain.configs.checking.shell import Command
 from papertrain.configs.checking.world import World
-from papertrain.configs.checks._launch import DISTRIBUTED, LLAMAFACTORY, LLAMAFACTORY_READS, MEANT, commands
+from papertrain.configs.checks._launch import (
+    DISTRIBUTED,
+    LLAMAFACTORY,
+    LLAMAFACTORY_READS,
+    MEANT,
+    commands,
+    nodes,
+    processes_per_node,
+)
 from papertrain.core.errors import nearest
 from papertrain.core.findings import Rule
 from papertrain.core.texts import say
@@ -27,8 +35,53 @@ def check(document: ConfigDocument, world: World) -> Iterator[Wrong]:
             seen.add(name)
             yield _wrong(name, meant, value, line, command)
     yield from _not_exported(document)
+    yield from _not_torchruns(document)
     if document.kind == "environment":
         yield from _block(document)
+
+
+# What a person sets for torchrun, and how torchrun is told.
+OPTIONS = {"NNODES": "nnodes", "NODE_RANK": "node_rank", "NPROC_PER_NODE": "nproc_per_node"}
+
+
+def _not_torchruns(document: ConfigDocument) -> Iterator[Wrong]:
+    """torchrun reads no NNODES, and it sets WORLD_SIZE itself."""
+    seen: set[str] = set()
+    for command in commands(document):
+        if command.launcher != "torchrun":
+            continue
+        for name, (value, line) in command.env.items():
+            if name in seen or not value.isdigit() or _used(document, name):
+                continue
+            option = OPTIONS.get(name)
+            if (
+                option
+                and int(value) > (0 if name == "NODE_RANK" else 1)
+                and option not in command.options
+                and "standalone" not in command.options
+            ):
+                seen.add(name)
+                yield Wrong(
+                    says=say("torchrun does not read `{name}`: write `--{option} {value}`", name=name, option=option, value=value), line=line,
+                    instead=f"--{option} {value}", level="warning", effect=_effect(name),
+                )  # fmt: skip
+            started = _started(command)
+            if name == "WORLD_SIZE" and started is not None and int(value) != started:
+                seen.add(name)
+                yield Wrong(
+                    says=say("torchrun sets `WORLD_SIZE` for each process, {n} here: {value} is not kept", n=started, value=value), line=line,
+                    instead=say("remove `{name}`", name=name), level="warning",
+                )  # fmt: skip
+
+
+def _started(command: Command) -> int | None:
+    """How many processes torchrun starts on all nodes, as far as the command says it in numbers."""
+    each, machines = processes_per_node(command)[0], nodes(command)[0]
+    if "nproc_per_node" not in command.options:
+        each = 1
+    if "nnodes" not in command.options:
+        machines = 1
+    return each * machines if each and machines else None
 
 
 def _block(document: ConfigDocument) -> Iterator[Wrong]:
