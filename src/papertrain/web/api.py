@@ -17,8 +17,9 @@ from papertrain.report.html import three_parts
 from papertrain.report.html_findings import diagnosis_card, signals_table
 from papertrain.report.html_plan import plan_section
 from papertrain.report.plan import result_line
-from papertrain.verbs.page import answers, fix_preview
+from papertrain.verbs.page import answers, fix_preview, package_preview
 from papertrain.web import pages
+from papertrain.web.bundles import bundle_part
 
 KNOBS = {
     "method", "micro_batch_size", "sequence_length", "zero_stage", "gradient_checkpointing", "precision", "offload", "learning_rate", "epochs",
@@ -212,6 +213,31 @@ class State:
         place, id = self._place(given), str(given.get("id"))
         done = fix_preview.apply(place, id, str(given.get("digest")), self.site.folders)
         return {"html": three_parts(_without_body(done, action=done.action)), "applied": done.data["applied"]}
+
+    # ---- package
+
+    def package(self, request: Any, given: dict[str, Any]) -> dict[str, Any]:
+        """Which files a bundle would hold, and their digest."""
+        bundle = self._bundle(given)
+        found = package_preview.contents(bundle)
+        return {
+            "html": bundle_part(found),
+            "digest": found.digest(bundle),
+            "writing": self.site.writing,
+            "files": [name for name, _, _ in found.files],
+        }
+
+    def pack(self, request: Any, given: dict[str, Any]) -> dict[str, Any]:
+        """Write the bundle that was shown, by the verb and its governance: only with --write, only if nothing changed since."""
+        if not self.site.writing:
+            raise Refused(say("this page only reads"), code="read-only", ask=["papertrain serve --write"])
+        done = package_preview.write(self._bundle(given), str(given.get("digest")))
+        return {"html": three_parts(_without_body(done, action=done.action)), "bundle": done.data["bundle"]}
+
+    def _bundle(self, given: dict[str, Any]) -> package_preview.Bundle:
+        number = given["work"] if isinstance(given.get("work"), int) else -1
+        anonymous, zipped = given.get("anonymous") is True, given.get("zip") is True
+        return package_preview.Bundle(work=self.site.space(number).root, anonymous=anonymous, zipped=zipped)
 
     # ---- what takes longer than a page may
 

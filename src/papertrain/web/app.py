@@ -154,6 +154,8 @@ def build(folders: Sequence[Path], token: str, port: int, host: str = "", *, wri
         Route("/api/diagnose", json_answer(state.diagnose), methods=["POST"]),
         Route("/api/fix", json_answer(state.fix), methods=["POST"]),
         Route("/api/apply", json_answer(state.apply), methods=["POST"]),
+        Route("/api/package", json_answer(state.package), methods=["POST"]),
+        Route("/api/pack", json_answer(state.pack), methods=["POST"]),
         Route("/api/part/{number:int}/{name}", json_answer(state.part)),
         Route("/api/run/{number:int}/{run}", json_answer(state.run)),
         Route("/api/log/{number:int}/{run}/{file}", json_answer(state.log)),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 from collections.abc import Callable, Sequence
 from html import escape
 from itertools import groupby
@@ -21,7 +20,7 @@ from papertrain.core.workspace import Workspace
 from papertrain.report.html import table
 from papertrain.verbs.page import fix_preview
 from papertrain.verbs.page import parts as parts
-from papertrain.web import controls, forms
+from papertrain.web import bundles, controls, forms
 from papertrain.web.kept import Kept
 from papertrain.web.shell import shell
 
@@ -269,17 +268,7 @@ def picture(site: Site, number: int, name: str) -> Path:
 
 
 def package(site: Site, number: int) -> str:
-    """The checklist, the steps, and what the bundle would need."""
+    """The checklist, the steps, and the bundle: which files it would hold, then writing it."""
     space = site.space(number)
-    command = line("papertrain", "package", space.root, "-o", "BUNDLE")
-    manifest = space.root / "MANIFEST.json"
-    held = ""
-    if manifest.is_file():
-        try:
-            files = json.loads(manifest.read_text("utf-8")).get("files", [])
-            held = f"<p>{escape(say('MANIFEST.json lists {n} files', n=len(files)))}</p>"
-        except (OSError, ValueError, AttributeError, TypeError):
-            held = ""
-    bundle = f'<p>{escape(say("This makes the bundle, with a manifest of digests that can be verified anywhere:"))}</p><pre tabindex="0">{escape(command)}\npapertrain package --verify BUNDLE</pre>{held}'
-    found = [(say("Done when"), parts.checklist_part(space)), (say("Where it stands"), parts.status_part(space)), (say("Bundle"), bundle)]  # fmt: skip
-    return shell(site, say("Package"), found, number=number, here="package")
+    found = [(say("Done when"), parts.checklist_part(space)), (say("Where it stands"), parts.status_part(space)), (say("Bundle"), bundles.section(space, number))]  # fmt: skip
+    return shell(site, say("Package"), found, number=number, here="package", script="package.js")
