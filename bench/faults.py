@@ -307,6 +307,9 @@ def main() -> int:
         print(f"healthy seeds: {args.healthy}, of which alarmed: {len(alarms)}" + "".join(f"\n  {a}" for a in alarms))
     server.close()
     print(f"it took {time.monotonic() - began:.0f} s")
+    for out in root.glob("*/out"):
+        if out.is_mount():
+            subprocess.run(["umount", "--lazy", str(out)], check=False)
     place.cleanup()
     return 0
 

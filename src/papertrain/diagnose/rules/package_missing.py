@@ -60,7 +60,7 @@ def judge(case: Case) -> Match | None:
     if not package:
         return found
     remedies: list[Remedy] = []
-    if "flash" in module:
+    if module.startswith("flash_attn"):
         remedies.append(
             fix("the attention of torch itself: no package needed", sets={"attention": "sdpa"}, proof="the model loads")
         )
