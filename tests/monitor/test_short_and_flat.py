@@ -104,3 +104,33 @@ def test_high_rows_in_a_row_are_chance_where_lone_ones_are_as_high():
     assert level(high_rows(lone=0, together=3), "train_loss") == "critical"
     assert level(high_rows(lone=10, together=3), "train_loss") == "normal"
     assert level(high_rows(lone=10, together=8), "train_loss") == "critical"
+
+
+def test_the_heights_of_the_start_do_not_hide_a_later_jump():
+    """A physics-informed network: from 1e8 to 5 in twenty rows, and back to 5e5 for three."""
+    start_up = [8e7 / 3**i for i in range(16)]
+    assert (
+        level(
+            rows([*start_up, *[5.0 + 0.1 * (i % 3) for i in range(16)], 5.4e5, 7.9e5, 6.0e5, 5.1, 5.0, 5.2, 5.1]),
+            "train_loss",
+        )
+        == "critical"
+    )
+
+
+def test_actor_and_critic_are_reinforcement_learning_whose_loss_may_rise():
+    text = "\n".join(f"step={i} loss_actor={i * 3.0:.2f} loss_critic={i * 2.0:.2f} return={i}" for i in range(1, 120))
+    found = examine_text(text)
+    assert found.task == "rl" and found.level == "normal"
+
+
+def test_the_monitor_file_of_a_gym_is_rewards():
+    from papertrain.monitor.find import read_text
+    from papertrain.monitor.history import History
+
+    text = '#{"t_start": 1522347689.6, "env_id": null}\nr,l,t\n' + "\n".join(
+        f"{-200 + i},{100 + i % 7},{i * 3.5}" for i in range(150)
+    )
+    run = History("x", [read_text(text, "0.monitor.csv")])
+    reward = run.one("reward")
+    assert run.task == "rl" and reward is not None and len(reward) == 150 and reward.values[-1] == -51

@@ -129,6 +129,8 @@ class History:
         ):
             return "rl"
         words = set(text.replace("/", " ").replace("_", " ").split())
+        if {"actor", "critic"} <= words:
+            return "rl"
         adversarial = (
             words & {"discriminator", "generator", "disc"}
             or {"loss_g", "loss_d"} <= names
@@ -144,7 +146,10 @@ class History:
         }
         if adversarial or networks == {"g", "d"} or {"d_loss", "g_loss"} & {n.rpartition("/")[2] for n in names}:
             return "gan"
-        if names & {"reward", "mean_reward", "train/reward"} and "accuracy" not in names:
+        if (
+            names & {"reward", "mean_reward", "train/reward", "total_reward", "totalreward", "avg_reward"}
+            and "accuracy" not in names
+        ):
             return "rl"
         if "accuracy" in names and any(t.reader == "llamafactory" for t in self.tables):
             return "dpo"

@@ -29,7 +29,7 @@ EXACT = {
     "kl": "kl", "objective/kl": "kl_sum", "mean_kl": "kl", "approx_kl": "approx_kl", "policy/approxkl_avg": "approx_kl",
     "train/approx_kl": "approx_kl", "entropy": "entropy", "objective/entropy": "entropy_sum", "policy/entropy_avg": "entropy",
     "reward": "reward", "reward_std": "reward_std", "objective/rlhf_reward": "reward", "objective/scores": "reward_scores",
-    "average_reward_score": "reward", "episode_reward": "reward", "running_reward": "reward", "mean_reward": "reward", "avg_reward": "reward", "mean_episode_reward": "reward", "episode_return": "reward", "rollout/ep_rew_mean": "reward", "frac_reward_zero_std": "zero_std",
+    "average_reward_score": "reward", "episode_reward": "reward", "running_reward": "reward", "mean_reward": "reward", "avg_reward": "reward", "mean_episode_reward": "reward", "episode_return": "reward", "total_reward": "reward", "totalreward": "reward", "rollout/ep_rew_mean": "reward", "frac_reward_zero_std": "zero_std",
     "zero_std_ratio": "zero_std", "completions/clipped_ratio": "clipped_ratio", "completions/mean_length": "completion_length",
     "completion_length": "completion_length", "val/ratio": "ppo_ratio", "policy/clipfrac_avg": "clip_fraction",
     "clip_ratio": "clip_fraction", "clip_ratio/region_mean": "clip_fraction", "num_tokens": "tokens_seen", "total_tokens": "tokens_seen",

@@ -49,7 +49,9 @@ def sniff(head: bytes, path: Path) -> float:
         return 0.0
     if listing(names, rows):
         return 0.0
-    known = any(re.search(r"loss|acc|epoch|step|iter|reward|lr|metric|value", c, re.I) for c in names)
+    known = names[:3] == MONITOR or any(
+        re.search(r"loss|acc|epoch|step|iter|reward|lr|metric|value", c, re.I) for c in names
+    )
     return 0.75 if known else 0.4
 
 
@@ -61,6 +63,10 @@ def listing(names: list[str], rows: list[list[str]]) -> bool:
     return len(firsts) >= 2 and all(number(c) is None for c in firsts)
 
 
+MONITOR = ["r", "l", "t"]
+"""The header of `monitor.csv`, which Gym's and Stable-Baselines' Monitor write: reward, length and time of each episode."""
+
+
 def start(table: Table) -> LineParser:
     names: list[str] = []
     kept: list[tuple[int, str]] = []
@@ -69,6 +75,8 @@ def start(table: Table) -> LineParser:
 
     def header(found: list[str]) -> None:
         nonlocal names, kept, places
+        if [c.lower() for c in found[:3]] == MONITOR:
+            found = ["reward", "episode_length", "wall_time", *found[3:]]
         names = found
         lower = [c.lower() for c in found]
         places = tuple(

@@ -18,7 +18,7 @@ from papertrain.monitor.readers._where import Place
 from papertrain.monitor.table import NO_STEP, Table
 
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")
-WORDS = r"loss|acc(?:uracy)?|ppl|perplexity|lr|learning[ _]rate|grad[ _]?norm|gnorm|norm|f1|bpb|rewards?|kl|entropy|mfu|xent|cross[ _]?entropy|mAP|bleu|wer|cer|nll|auc|\bl_\w+|(?-i:\b[GD]_[A-Z]\w*)"
+WORDS = r"loss(?:_\w+)?|acc(?:uracy)?|ppl|perplexity|lr|learning[ _]rate|grad[ _]?norm|gnorm|norm|f1|bpb|rewards?|kl|entropy|mfu|xent|cross[ _]?entropy|mAP|bleu|wer|cer|nll|auc|\bl_\w+|(?-i:\b[GD]_[A-Z]\w*)"
 NAMED = re.compile(
     rf"(?<![\w])((?:[A-Za-z][\w./-]{{0,40}} )?[A-Za-z_][\w./-]{{0,40}})\s{{0,2}}[:=]\s{{0,4}}\(?({NUMBER})(?![\w.])"
 )

@@ -56,11 +56,12 @@ def spikes(run: History, c: Curve, begin: int, end: int, boundaries: list[int]) 
     groups: list[tuple[int, int, float]] = []
     while i < n:
         if stale < 0 or i - stale >= max(1, w // 8):
-            past = y[max(0, i - max(w, 40)) : i]
+            since = max(0, i - max(w, 40), first if i - first >= 8 else 0)  # start-up is no measure of what follows it
+            past = y[since:i]
             level = m[i - 1]
             scale = max(sigma(past), (0.05 if len(past) < 8 else 0.02) * abs(level), 0.01)
             # Above the median of its own time: what the loss was before it fell is no tail.
-            above = [v - a for v, a in zip(past, m[max(0, i - max(w, 40)) : i])]
+            above = [v - a for v, a in zip(past, m[since:i])]
             tail = max(0.0, quantile(above, 0.98)) if len(past) >= 8 else max(0.0, max(past) - level)
             stale = i
         level = m[i - 1]
