@@ -222,6 +222,53 @@ def test_several_devices_are_started_through_torchrun_and_the_tool_that_wants_it
     assert other["environment"]["FORCE_TORCHRUN"] == "1" and other["environment"]["NPROC_PER_NODE"] == "4"
 
 
+def test_several_processes_are_not_started_where_there_is_no_card_for_each(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from papertrain.run import cards
+
+    devices = tmp_path / "dev"
+    devices.mkdir()
+    monkeypatch.setattr(cards, "DEVICES", devices)
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    env = tmp_path / "env"  # a training environment as far as its metadata tell
+    packages = env / f"lib/python3.{sys.version_info.minor}/site-packages"
+    (packages / "torch-2.9.0.dist-info").mkdir(parents=True)
+    (packages / "torch-2.9.0.dist-info/METADATA").write_text("Name: torch\nVersion: 2.9.0\n")
+    (env / "bin").mkdir()
+    for name in ("python", "torchrun"):
+        (env / "bin" / name).write_text("#!/bin/sh\ntouch started\n")
+        (env / "bin" / name).chmod(0o755)
+    (env / "pyvenv.cfg").write_text("home = /usr\n")
+    work = make_workspace(tmp_path, cards=4)
+    generate(work)
+    shown = launch(work, env=str(env), dry_run=True)
+    assert any("wants 4 cards, and this machine shows 0" in w for w in shown.warnings)
+    with pytest.raises(Refused, match="wants 4 cards") as caught:
+        launch(work, env=str(env), yes=True)
+    assert "--launcher slurm" in str(caught.value.ask) and not (work / "started").exists()
+    for i in range(4):
+        (devices / f"nvidia{i}").touch()
+    assert not any("wants 4 cards" in w for w in launch(work, env=str(env), dry_run=True).warnings)
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0,1")
+    assert any("this machine shows 2" in w for w in launch(work, env=str(env), dry_run=True).warnings)
+    (devices / "kfd").touch()
+    assert cards.cards_here() is None, "AMD's device file does not say how many"
+
+
+def test_without_any_environment_that_is_what_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from papertrain.verbs.launching import here
+
+    monkeypatch.setattr(here, "read_environment", lambda *a, **k: None)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    work = make_workspace(tmp_path, cards=4)
+    generate(work)
+    with pytest.raises(PapertrainError, match="no training environment") as caught:
+        launch(work, yes=True)
+    assert "torchrun" not in caught.value.says and "pip install" in str(caught.value.command)
+    assert any("no training environment" in w for w in launch(work).warnings)
+
+
 def test_a_wish_that_nobody_knows_is_answered_with_the_nearest(tmp_path: Path) -> None:
     work = study(tmp_path)
     generate(work)

@@ -106,6 +106,7 @@ def launch(
     array = arrays.script(space, todo) if policy is None and arrays.fits(todo) else None
     warnings = [
         *dict.fromkeys(unready),
+        *before.too_few_cards(todo),
         *before.too_large(space, chosen),
         *before.unscored(space, chosen),
         *before.stale(space, chosen, settled),
@@ -118,6 +119,8 @@ def launch(
     stopped = next((e for one in todo if (e := here.cannot_start(space, one, environment)) is not None), None)
     if stopped is not None and yes and not dry_run:
         raise stopped
+    if yes and not dry_run and launcher is None:
+        before.refuse_too_few_cards(space, todo)
     if stopped is not None or dry_run or not (yes or showing.asked(body)):
         why = say("a dry run: nothing was started") if dry_run else say("nothing was started: add --yes to start it")
         again = showing.again(work, run=run, missing=missing, max=max_, target=target, launcher=launcher, resume=resume, overwrite=overwrite, env=env,

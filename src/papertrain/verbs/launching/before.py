@@ -9,10 +9,39 @@ from papertrain.core.commands import line
 from papertrain.core.errors import Refused
 from papertrain.core.texts import say
 from papertrain.core.workspace import Run, Workspace
+from papertrain.run.cards import cards_here
 
 if TYPE_CHECKING:
     from papertrain.core.values import Mode
     from papertrain.verbs.launching.ready import Ready
+
+
+def too_few_cards(todo: Sequence[Ready]) -> list[str]:
+    """Trainings that would start here with more processes than this machine has cards for."""
+    have = cards_here()
+    here = [one for one in todo if not one.start.submits and not one.on_cpu and one.target != "command"]
+    if have is None:
+        return []
+    return [
+        say("{run} wants {n} cards, and this machine shows {have}", run=one.run.id, n=one.program.devices, have=have)
+        for one in here
+        if one.program.devices > have
+    ]
+
+
+def refuse_too_few_cards(space: Workspace, todo: Sequence[Ready]) -> None:
+    """Several processes without a card for each would share one, or crawl on the processor: nobody means that unasked."""
+    several = [one for one in todo if one.program.devices > 1]
+    if few := too_few_cards(several):
+        raise Refused(
+            few[0],
+            code="too-few-cards",
+            ask=[
+                "start it on the machine that has them, or submit it: --launcher slurm",
+                f"or plan for what is here: {line('papertrain', 'plan', space.root, '--gpu', 'cpu' if not cards_here() else f'{cards_here()}x CARD')}",
+                "or start it all the same: --launcher torchrun",
+            ],
+        )
 
 
 def stale(space: Workspace, chosen: Sequence[Run], mode: Mode) -> list[str]:

@@ -9,7 +9,7 @@ from papertrain.core.commands import line
 from papertrain.core.errors import PapertrainError, Refused
 from papertrain.core.workspace import Run, Workspace, has_checkpoint, split_run_id
 from papertrain.run.launcher import Place
-from papertrain.verbs.launching.here import python_of, search
+from papertrain.verbs.launching.here import cannot_start, python_of, search
 from papertrain.verbs.launching.ready import Ready, launchers, ready
 from papertrain.verbs.launching.told import scoring
 
@@ -78,9 +78,11 @@ def prepared(
             f"{cell.id} left checkpoints behind ({cell.because})", code="has-checkpoints", file=place,
             ask=["--resume goes on from the last one", "--overwrite sets them aside and starts anew"], command=line("papertrain", "launch", space.root, "--run", cell.id, "--resume", "--yes"),
         )  # fmt: skip
-    why = launchers()[one.launcher].ready(
-        Place(root=space.root, python=python_of(environment), search=search(environment), run=cell.id)
-    )
+    place_of_it = Place(root=space.root, python=python_of(environment), search=search(environment), run=cell.id)
+    # Where there is no environment at all, that is what is said, and not what is missing in none.
+    stopped = cannot_start(space, one, environment)
+    bare = stopped is not None and stopped.code == "no-environment"
+    why = None if bare else launchers()[one.launcher].ready(place_of_it)
     if why is not None and shown is not None:
         shown.append(why)
     elif why is not None:

@@ -10,7 +10,9 @@ from typing import Any
 from papertrain.core.commands import line
 from papertrain.core.environment import Environment
 from papertrain.core.program import shell_line
+from papertrain.core.sentences import translated
 from papertrain.core.texts import say
+from papertrain.core.wide import padded
 from papertrain.core.workspace import Workspace
 from papertrain.run import record as records
 from papertrain.run.slurm_jobs import says as slurm_says
@@ -20,16 +22,18 @@ from papertrain.verbs.launching.ready import Ready, launchers
 
 def shown(one: Ready, environment: Environment | None, *, script: bool = True) -> list[str]:
     """What a person reads before it starts: command, variables, environment, files, and the job's script."""
-    lines = [f"  {one.run.id}   ({one.target}, {launchers()[one.launcher].title})"]
-    lines += [f"    {v.name}={v.value}" + (f"   # {v.why}" if v.why else "") for v in one.start.environment]
+    lines = [f"  {one.run.id}   ({one.target}, {translated(launchers()[one.launcher].title)})"]
+    lines += [f"    {v.name}={v.value}" + (f"   # {translated(v.why)}" if v.why else "") for v in one.start.environment]
     lines += [f"    {shell_line(one.start.words)}"]
     if environment is not None and one.target != "command":
         have = ", ".join(f"{k} {v}" for k, v in records.versions(environment.versions).items())
-        lines.append(f"    environment  {environment.path}: {have or 'no training package in it'}")
+        lines.append(
+            f"    {padded(say('environment'), 12)} {environment.path}: {have or say('no training package in it')}"
+        )
     lines.append(
-        f"    reads        {', '.join([*one.files, *(Path(d).name for d in one.data)]) or 'nothing that is named'}"
+        f"    {padded(say('reads'), 12)} {', '.join([*one.files, *(Path(d).name for d in one.data)]) or say('nothing that is named')}"
     )
-    lines.append(f"    writes       runs/{one.run.id}")
+    lines.append(f"    {padded(say('writes'), 12)} runs/{one.run.id}")
     if one.start.script and script:
         lines += ["", *(f"    {line}" for line in one.start.script.splitlines())]
     return lines

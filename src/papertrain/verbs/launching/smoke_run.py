@@ -20,7 +20,7 @@ from papertrain.core.texts import say
 from papertrain.core.units import show_bytes, show_seconds
 from papertrain.run.process import end_group
 from papertrain.run.progress import Follower
-from papertrain.verbs.launching import showing, starting
+from papertrain.verbs.launching import before, showing, starting
 from papertrain.verbs.launching.here import cannot_start, variables
 from papertrain.verbs.launching.ready import Ready, ready
 
@@ -61,10 +61,13 @@ def smoke(
     stopped = cannot_start(work, first, environment)
     if start and stopped is not None:
         raise stopped
+    if start:
+        before.refuse_too_few_cards(work, [first])
+    few = before.too_few_cards([first])
     again = line("papertrain", "launch", work.root, "--smoke", "--yes")
     if not start:
         return Report(verb="launch", mode=mode, result=say("a smoke run of {run}: {n} steps, killed after {k} and resumed", run=run.id, n=STEPS, k=KILLED_AT),
-                      body=body, explanation=say("nothing was started: add --yes to start it"), action=again if stopped is None else stopped.command or again, warnings=() if stopped is None else ("; ".join((stopped.says, *stopped.ask)),),
+                      body=body, explanation=say("nothing was started: add --yes to start it"), action=again if stopped is None else stopped.command or again, warnings=(*few, *(() if stopped is None else ("; ".join((stopped.says, *stopped.ask)),))),
                       data={"runs": [{"run": run.id, "argv": list(first.start.words)}], "started": False})  # fmt: skip
     place = work.root / folder
     contained(work.root, place)
