@@ -53,7 +53,7 @@ def loop(steps: int) -> None:
     callback.time = clock  # type: ignore[assignment]
     watch = Watch(tell=lambda line: None, total_steps=steps)
     r = random.Random(1)
-    spent = [0.0] * steps
+    spent, worked = [0.0] * steps, [0.0] * steps
     for i in range(steps):
         clock.steps += 1
         row = {
@@ -62,14 +62,14 @@ def loop(steps: int) -> None:
             "lr": 2e-5 * (1 - i / steps),
             "tokens_per_second": 3000 + 50 * r.random(),
         }
-        begin = time.perf_counter()
+        begin, mine = time.perf_counter(), time.thread_time()
         watch.log(i, **row)
-        spent[i] = time.perf_counter() - begin
+        spent[i], worked[i] = time.perf_counter() - begin, time.thread_time() - mine
     callback.time = time
     usual = sorted(spent)[steps // 2]
-    first = sum(spent[:64]) / (64 * STEP)
+    first, busy = sum(spent[:64]) / (64 * STEP), sum(worked[:64]) / (64 * STEP)
     print(f"in a loop of {steps:,} steps of 100 ms: {100 * sum(spent) / (steps * STEP):.3f} % of the time (goal 0.1), the rules included; "
-          f"a row {1e6 * usual:.0f} us, the longest look {1e3 * max(spent):.0f} ms; the first 64 steps {100 * first:.2f} %; level {watch.level}")  # fmt: skip
+          f"a row {1e6 * usual:.0f} us, the longest look {1e3 * max(spent):.0f} ms; the first 64 steps {100 * first:.3f} % ({100 * busy:.3f} % of processor time); level {watch.level}")  # fmt: skip
 
 
 def tail(seconds: int) -> None:
