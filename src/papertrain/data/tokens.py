@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -10,17 +9,9 @@ from typing import Any, NamedTuple
 from papertrain.core.models import ModelSpec
 from papertrain.data.labels import apart, trained_tokens
 from papertrain.data.render import Segment
+from papertrain.data.spans import rates, span
 
 _TOKENIZER_LIMIT_BYTES = 200_000_000
-_WIDE = re.compile(
-    r"[\u1100-\u11ff\u2e80-\u9fff\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\uff00-\uffef\U00020000-\U0003ffff]+"
-)
-
-# Characters per token, fewest and most: letters and spaces (prose, and the words of code), digits and signs, wide scripts (Chinese,
-# Japanese, Korean), all others. With a vocabulary under 60,000 (Llama 2, BERT) wide characters are often split into bytes.
-_LARGE = ((3.6, 5.6), (1.0, 2.4), (0.9, 1.9), (1.4, 3.6))
-_SMALL = ((3.2, 5.2), (0.95, 2.0), (0.5, 1.2), (0.9, 2.4))
-_WITHOUT_WORDS = {ord(c): None for c in "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ \n\t\r"}
 
 
 class Count(NamedTuple):
@@ -40,7 +31,7 @@ class TokenCounter:
         self.name, self.why = "", "no model is given"
         self._tokenizer: Any = None
         self._added = 0
-        self._ranges = _LARGE if model is None or not 0 < model.vocab < 60_000 else _SMALL
+        self._rates = rates(None if model is None else model.vocab)
         if model is not None:
             self._load(model)
 
@@ -101,7 +92,7 @@ class TokenCounter:
     def _roughly(self, segments: Sequence[Segment], bare: bool) -> Count:
         low = high = trained_low = trained_high = 0.0
         for text, trained, *_ in segments:
-            few, many = self._span(text)
+            few, many = span(text, self._rates)
             low, high = low + few, high + many
             if trained:
                 trained_low, trained_high = trained_low + few + 1, trained_high + many + 2
@@ -113,13 +104,3 @@ class TokenCounter:
         return Count(
             max(1, round(low)) + 2 * turns, max(1, round(high)) + 6 * turns, round(trained_low), round(trained_high)
         )
-
-    def _span(self, text: str) -> tuple[float, float]:
-        wide = other = 0
-        if not text.isascii():
-            wide = sum(map(len, _WIDE.findall(text)))
-            other = len(text) - len(text.encode("ascii", "ignore")) - wide
-        signs = len(text.translate(_WITHOUT_WORDS)) - wide - other
-        words = len(text) - signs - wide - other
-        (w, w2), (g, g2), (c, c2), (o, o2) = self._ranges
-        return words / w2 + signs / g2 + wide / c2 + other / o2, words / w + signs / g + wide / c + other / o
