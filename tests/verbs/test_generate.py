@@ -149,3 +149,40 @@ def test_check_finds_nothing_wrong_in_what_generate_wrote(tmp_path: Path, option
     found = check([work / "commands.sh", work / "configs"], host_ram="1TB").data["findings"]
     # The toy's one row of data is short of many things; what is wrong with the files themselves would be an error.
     assert not [f for f in found if f["level"] == "error"], found
+
+
+def test_the_commands_of_another_target_stay_while_its_files_do(tmp_path: Path) -> None:
+    work = make_workspace(tmp_path, cards=2)
+    generate(work, target=["script"])
+    generate(work, target=["llamafactory"])
+    page, names = (work / "commands.md").read_text(), (work / "commands.sh").read_text()
+    assert "### script" in page and "### llamafactory" in page and "ours/script-several)" in names
+    assert "### trl" not in page, "nothing was written for it"
+    assert (
+        list((work / "configs/ours/slurm").glob("*.sbatch")) and (work / "configs/ours/slurm/script.sbatch").is_file()
+    )
+
+
+def test_files_that_an_older_plan_wrote_stay_stale_until_they_are_written_too(tmp_path: Path) -> None:
+    from papertrain.verbs.launch import launch
+
+    work = make_workspace(tmp_path, cards=1)
+    generate(work, target=["script"])
+    make_workspace(tmp_path, cards=1, learning_rate=3e-5)
+    generate(work, target=["llamafactory"])
+    assert any("changed after its files" in w for w in launch(work, dry_run=True).warnings)
+    generate(work)
+    assert not any("changed after its files" in w for w in launch(work, dry_run=True).warnings)
+
+
+def test_every_command_for_several_machines_says_what_each_machine_must_be_told(tmp_path: Path) -> None:
+    work = make_workspace(tmp_path, cards=8, nodes=2)
+    generate(work)
+    page = (work / "commands.md").read_text()
+    parts = [part for part in page.split("**") if part.startswith(" (as planned) · `ours/")]
+    assert len(parts) >= 3 and all("export NODE_RANK=0 MASTER_ADDR=10.0.0.1 MASTER_PORT=29500\n" in p for p in parts)
+    from papertrain.verbs.check import check
+
+    text = next(p for p in parts if "ours/llamafactory-nodes" in p).split("```sh\n")[1].split("```")[0]
+    (work / "two.sh").write_text(text)
+    assert not [f for f in check([work / "two.sh"]).data["findings"] if f["rule"] in ("TR402", "TR408")]

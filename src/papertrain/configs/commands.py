@@ -19,13 +19,14 @@ PREFLIGHT = Path(__file__).parent / "targets/script_files/preflight.py"
 
 
 class Way(Value, frozen=True, kw_only=True):
-    """One way to start one target. name: its word in commands.sh."""
+    """One way to start one target. name: its word in commands.sh. told: variables that differ from machine to machine."""
 
     name: str
     title: str
     line: str
     environment: tuple[Variable, ...] = ()
     remark: str = ""
+    told: tuple[str, ...] = ()
 
 
 def ways(job: Job, target: str) -> list[Way]:
@@ -111,14 +112,17 @@ def _several(base: str, p: Program) -> Way:
     return Way(name=f"{base}-several", title=title, line=shell_line(words), environment=(*p.environment, *added))
 
 
+NODE = ("NODE_RANK", "MASTER_ADDR", "MASTER_PORT")
+"""What each machine must be told: which of them it is, and where they meet."""
+
+
 def _nodes(base: str, p: Program) -> Way:
     words, added = torchrun(p, node_rank="$NODE_RANK", address="$MASTER_ADDR", port="$MASTER_PORT")
-    asked = ("NODE_RANK", "MASTER_ADDR", "MASTER_PORT")
-    remark = "On every machine, with NODE_RANK=0, 1, … and MASTER_ADDR the first machine's address. torchrun reads NODE_RANK here, not RANK."
-    variables = (*p.environment, *(v for v in added if v.name not in asked))
+    remark = "On every machine: NODE_RANK is its number (0, 1, …; RANK is another thing), MASTER_ADDR the first machine's address, MASTER_PORT the same everywhere."
+    variables = (*p.environment, *(v for v in added if v.name not in NODE))
     return Way(
-        name=f"{base}-nodes", title=f"{p.nodes} machines", line=shell_line(words), environment=variables, remark=remark
-    )
+        name=f"{base}-nodes", title=f"{p.nodes} machines", line=shell_line(words), environment=variables, remark=remark, told=NODE,
+    )  # fmt: skip
 
 
 def _accelerate(job: Job, base: str, p: Program) -> list[Way]:
@@ -207,6 +211,7 @@ def _page(jobs: Sequence[tuple[Job, Sequence[str]]], commands: Mapping[str, str]
                     f"**{way.title}**{' (as planned)' if i == 0 else ''} · `{way.name}`",
                     "",
                     "```sh",
+                    *(["export NODE_RANK=0 MASTER_ADDR=10.0.0.1 MASTER_PORT=29500"] if way.told else []),
                     " ".join([*extra, way.line]),
                     "```",
                 ]
@@ -278,11 +283,11 @@ def _script(jobs: Sequence[tuple[Job, Sequence[str]]]) -> str:
                     f"  {way.name})  # {way.title}",
                     *(f"    export {v.name}={_quoted(v.value)}" for v in way.environment),
                 ]
-                if way.name.endswith("-nodes"):
+                if way.told:
                     out.append(
                         '    : "${NODE_RANK:?the number of this machine, from 0}" "${MASTER_ADDR:?address of the first machine}" "${MASTER_PORT:=29500}"'
                     )
-                    out.append("    export NODE_RANK MASTER_ADDR MASTER_PORT")
+                    out.append(f"    export {' '.join(way.told)}")
                 out += [f'    exec {way.line} "$@" ;;']
     out += [
         "  *)",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 
 from papertrain.configs import targets as _targets
@@ -46,10 +46,14 @@ def chosen(names: Sequence[str]) -> list[Target]:
     return [t for t in known.values() if not names or t.id in names]
 
 
-def generate(jobs: Iterable[Job], names: Sequence[str] = (), commands: Mapping[str, str] | None = None) -> Generated:
+def generate(
+    jobs: Iterable[Job], names: Sequence[str] = (), commands: Mapping[str, str] | None = None,
+    made: Callable[[Job, str], bool] = lambda job, target: False,
+) -> Generated:  # fmt: skip
     """The text of every file, by its path in the workspace. commands: methods that are a command of the user's.
 
-    The same jobs give the same bytes.
+    made: whether a target that is not asked for has files from before; its startup commands stay. The same jobs give
+    the same bytes.
     """
     files: Files = {}
     written: dict[str, list[str]] = {}
@@ -68,7 +72,9 @@ def generate(jobs: Iterable[Job], names: Sequence[str] = (), commands: Mapping[s
             mine.append(target.id)
             written[f"{job.name}/{target.id}"] = list(new)
             unsaid[f"{job.name}/{target.id}"] = dict(target.cannot_say(job))
-        pairs.append((job, mine))
+        pairs.append(
+            (job, [t.id for t in targets().values() if t.id in mine or (t.applies(job) is None and made(job, t.id))])
+        )
     files |= command_files(pairs, commands or {})
     files["monitoring.md"] = guide([job for job, _ in pairs])
     return Generated(files=files, written=written, skipped=skipped, cannot_say=unsaid)

@@ -56,7 +56,8 @@ def generate(
     root = out or place.root
     todo = allowed(jobs(place, root), allow_remote_code)
     commands = {m.name: m.command for m in place.study.methods if m.kind == "command"}
-    made = make(todo, tuple(target), commands)
+    before = {(job.name, id) for job in todo for id in targets() if any((root / job.folder(id)).glob("*"))}
+    made = make(todo, tuple(target), commands, lambda job, id: (job.name, id) in before)
     for name, text in made.files.items():
         if holds_secret(text):
             raise Refused(
@@ -66,7 +67,12 @@ def generate(
         for name, text in made.files.items():
             w.text(name, text, executable=name.endswith(".sh"))
         if out is None:  # which plan the files were written from, so that a later change shows
-            known = place.state("generated.json") | {job.name: place.plan_digest(job.name) for job in todo}
+            known = place.state("generated.json")
+            # Files of another target that an older plan wrote stay stale until they are written too.
+            left = {name for name, id in before if f"{name}/{id}" not in made.written}
+            known |= {
+                job.name: place.plan_digest(job.name) for job in todo if job.name not in left or job.name not in known
+            }
             known |= {FILES: named_files(place.study)}
             w.text(f"{HIDDEN}/generated.json", json.dumps(known, indent=2, sort_keys=True) + "\n")
     w.changes = [c for c in w.changes if not c.path.startswith(HIDDEN)]
