@@ -376,10 +376,9 @@ def _asked_language(args: list[str]) -> str:
 
 
 def _language() -> str:
-    """PAPERTRAIN_LANG, else the locale (`zh_CN.UTF-8`), as gettext reads it; English for any that is not known here."""
-    said = next((v for n in ("PAPERTRAIN_LANG", "LC_ALL", "LC_MESSAGES", "LANG") if (v := os.environ.get(n))), "en")
-    word = said.lower()[:2]
-    return word if word in ("en", "zh") else "en"
+    from papertrain.core.texts import of_environment
+
+    return of_environment()
 
 
 def _verb_first(args: list[str]) -> list[str]:

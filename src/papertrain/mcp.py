@@ -15,10 +15,11 @@ import msgspec
 
 from papertrain import verbs
 from papertrain.core.errors import PapertrainError, of_system
-from papertrain.core.files import only_reading, size_of
+from papertrain.core.files import only_reading, size_of, written_at
 from papertrain.core.redact import redact_json
 from papertrain.core.report import SCHEMA
 from papertrain.core.schema import READING, arguments, confine, envelope, readable, schema_of, unwritten
+from papertrain.core.texts import language, of_environment
 from papertrain.core.version import __version__
 from papertrain.report.show import select, shorten
 
@@ -115,15 +116,7 @@ def logs(folders: list[Path]) -> list[tuple[str, Path]]:
     for i, folder in enumerate(folders):
         files = [p for p in folder.glob("runs/**/*") if p.suffix in LOG_ENDS and p.is_file() and not p.is_symlink()]
         found += [(f"{LOGS}{i}/{quote(p.relative_to(folder).as_posix())}", p) for p in files]
-    return sorted(found, key=lambda x: -_written(x[1]))[:LISTED]
-
-
-def _written(path: Path) -> float:
-    """When it was last written; long ago where it has just gone away."""
-    try:
-        return path.stat().st_mtime
-    except OSError:
-        return 0.0
+    return sorted(found, key=lambda x: -written_at(x[1]))[:LISTED]
 
 
 def read_log(uri: str, folders: list[Path]) -> dict[str, Any]:
@@ -206,6 +199,7 @@ async def serve(folders: list[Path]) -> None:
 def main() -> int:
     import anyio
 
+    language.set(of_environment())
     folders = [Path(p) for p in sys.argv[1:]] or [Path.cwd()]
     try:
         anyio.run(serve, folders)

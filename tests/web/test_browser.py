@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -220,6 +221,26 @@ def test_a_fix_is_shown_and_applied_from_the_page(tab: Browser, tmp_path: Path) 
         tab.keys("\ue007")
         assert "applied" in tab.wait("document.querySelector('.proposed dl') && document.querySelector('.proposed').innerText")  # fmt: skip
         assert '"overlap_comm": false' in (tmp_path / "ds.json").read_text()
+
+
+def test_a_bundle_is_shown_file_by_file_and_written_from_the_page(tab: Browser, lively: Path, tmp_path: Path) -> None:
+    work = tmp_path / "work"
+    shutil.copytree(lively, work)
+    with serving(work, "--write") as address:
+        tab.open(address)
+        tab.open(address.split("/?")[0] + "/w/0/package?lang=en")
+        tab.run("document.querySelector('#bundle button').focus()")
+        tab.keys("\ue007")  # Enter: the whole way by keyboard
+        listed = tab.wait("document.querySelector('#held table') && document.getElementById('held').innerText")
+        assert "study.toml" in listed or "plans/ours/plan.json" in listed
+        assert not (work / "bundle").exists()
+        tab.picture(PICTURES / "package-files.png")
+        if AXE.is_file():
+            assert not tab.axe(AXE.read_text("utf-8"))
+        tab.run("document.querySelector('#held .apply').focus()")
+        tab.keys("\ue007")
+        assert "papertrain package --verify" in tab.wait("document.querySelector('#held dl') && document.getElementById('held').innerText")  # fmt: skip
+        assert (work / "bundle" / "MANIFEST.json").is_file()
 
 
 def test_a_run_is_laid_over_another(tab: Browser, root: str, lively: Path) -> None:

@@ -231,6 +231,16 @@ def test_two_servers_on_one_machine_do_not_log_each_other_out(work: Path) -> Non
         assert page.get("/plan").status_code == 200
 
 
+@pytest.mark.parametrize(
+    ("asked", "sent"),
+    [("/?token=one&lang=zh", "/?lang=zh"), ("/w/0/run?run=a.b.1&token=one", "/w/0/run?run=a.b.1"), ("/plan?token=one", "/plan"), ("//evil.example/?token=one", "/evil.example/"), ("/\\evil.example?token=one", "/evil.example")],
+)  # fmt: skip
+def test_an_address_with_its_token_leads_to_the_page_that_was_asked_for_and_nowhere_else(work: Path, asked: str, sent: str) -> None:  # fmt: skip
+    page = TestClient(build([work], "one", 8001), base_url="http://localhost:8001", follow_redirects=False)
+    answer = page.get(f"http://localhost:8001{asked}")
+    assert answer.status_code == 303 and answer.headers["location"].replace("%5C", "") == sent and "one" not in sent
+
+
 def test_figures_are_pictures_and_nothing_else_is(page: TestClient, work: Path) -> None:
     (work / "figures" / "main.png").write_bytes(b"\x89PNG\r\n")
     answer = page.get("/w/0/picture/main.png")

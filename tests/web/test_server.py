@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.client
+import os
 import signal
 import socket
 import subprocess
@@ -10,7 +11,7 @@ import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from urllib.parse import urlsplit
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
@@ -20,7 +21,7 @@ EXE = str(Path(sys.executable).with_name("papertrain"))
 def get(address: str, path: str, timeout: float = 30) -> tuple[int, bytes]:
     parts = urlsplit(address)
     link = http.client.HTTPConnection(str(parts.hostname), parts.port, timeout=timeout)
-    link.request("GET", path, headers={"cookie": f"papertrain={parts.query.removeprefix('token=')}"})
+    link.request("GET", path, headers={"cookie": f"papertrain={parse_qs(parts.query)['token'][0]}"})
     answer = link.getresponse()
     return answer.status, answer.read()
 
@@ -71,7 +72,23 @@ def test_another_address_needs_to_be_meant(tmp_path: Path) -> None:
 
 
 def test_the_token_is_new_each_time_and_not_in_any_page(served: str) -> None:
-    token = urlsplit(served).query.removeprefix("token=")
+    token = parse_qs(urlsplit(served).query)["token"][0]
     assert len(token) >= 32
     for path in ("/", "/plan", "/w/0/run"):
         assert token.encode() not in get(served, path)[1]
+
+
+@pytest.mark.parametrize("words", [["--lang", "zh"], []])
+def test_the_language_of_the_command_is_the_language_of_its_address(tmp_path: Path, words: list[str]) -> None:
+    env = {**os.environ, "PAPERTRAIN_LANG": "zh_CN.UTF-8" if not words else "en"}
+    process = subprocess.Popen([EXE, "serve", str(tmp_path), "--no-open", *words], stdout=subprocess.PIPE, text=True, env=env)  # fmt: skip
+    try:
+        assert process.stdout is not None
+        said = process.stdout.readline()
+        address = said[said.index("http://") :].strip()
+        assert "地址" in said and parse_qs(urlsplit(address).query)["lang"] == ["zh"]
+        body = get(address, "/plan?lang=zh")[1].decode()
+        assert '<html lang="zh' in body
+    finally:
+        process.terminate()
+        process.wait(10)

@@ -246,6 +246,14 @@ def size_of(path: Path) -> int:
         return 0
 
 
+def written_at(path: Path) -> float:
+    """When it was last written; long ago where it has just gone away."""
+    try:
+        return path.stat().st_mtime
+    except OSError:
+        return 0.0
+
+
 def leftover(name: str) -> bool:
     """Whether a file of that name is what a killed write left behind."""
     return LEFTOVER.fullmatch(name) is not None

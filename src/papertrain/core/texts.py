@@ -5,6 +5,7 @@ say("{n} errors in {files} files", n=2, files=3)
 
 from __future__ import annotations
 
+import os
 import tomllib
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -31,6 +32,13 @@ def catalogue(lang: str) -> dict[str, str]:
         return {k: v for k, v in tomllib.loads(file.read_text("utf-8")).get("messages", {}).items() if v}
     except ValueError:  # a damaged file: the answer comes in English, rather than not at all
         return {}
+
+
+def of_environment() -> str:
+    """PAPERTRAIN_LANG, else the locale (`zh_CN.UTF-8`), as gettext reads it; English for any that is not known here."""
+    said = next((v for n in ("PAPERTRAIN_LANG", "LC_ALL", "LC_MESSAGES", "LANG") if (v := os.environ.get(n))), "en")
+    word = said.lower()[:2]
+    return word if word in ("en", "zh") else "en"
 
 
 @contextmanager

@@ -26,6 +26,7 @@ def mcp(
     import sys
 
     from papertrain.core.errors import PapertrainError
+    from papertrain.core.texts import language
 
     if importlib.util.find_spec("mcp") is None:
         raise PapertrainError(
@@ -35,6 +36,7 @@ def mcp(
         if not folder.is_dir():
             raise PapertrainError("not a folder", code="no-folder", file=folder)
     sys.stdout.flush()
+    os.environ["PAPERTRAIN_LANG"] = language.get()  # the program that follows speaks it too
     # A face is a program of its own: it replaces this process, so that standard input and output are its alone.
     # -P: no module of the folder it is started in is imported.
     os.execv(sys.executable, [sys.executable, "-P", "-m", "papertrain.mcp", *map(str, folders)])

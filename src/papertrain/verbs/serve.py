@@ -33,6 +33,7 @@ def serve(
     import sys
 
     from papertrain.core.errors import PapertrainError, Refused
+    from papertrain.core.texts import language
 
     if importlib.util.find_spec("starlette") is None or importlib.util.find_spec("uvicorn") is None:
         raise PapertrainError(
@@ -50,6 +51,7 @@ def serve(
         if not folder.is_dir():
             raise PapertrainError("not a folder", code="no-folder", file=folder)
     sys.stdout.flush()
+    os.environ["PAPERTRAIN_LANG"] = language.get()  # the program that follows speaks it too
     arguments = [host, str(port), "0" if no_open else "1", "1" if write else "0", *map(str, work)]
     # A face is a program of its own: it replaces this process. -P: no module of the folder it is started in is imported.
     os.execv(sys.executable, [sys.executable, "-P", "-m", "papertrain.web", *arguments])

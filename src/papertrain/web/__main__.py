@@ -8,6 +8,7 @@ import sys
 import threading
 from pathlib import Path
 
+from papertrain.core.texts import language, of_environment, say
 from papertrain.web.app import build
 from papertrain.web.guard import patient
 from papertrain.web.pages import warm
@@ -34,8 +35,10 @@ def main() -> int:
     number = listener.getsockname()[1]
     token = secrets.token_urlsafe(24)
     shown = f"[{host}]" if ":" in host else host
-    address = f"http://{shown}:{number}/?token={token}"
-    print(f"papertrain is at {address}\nCtrl-C stops it", flush=True)
+    language.set(of_environment())
+    chosen = "&lang=zh" if language.get() == "zh" else ""  # else by what the browser asks for
+    address = f"http://{shown}:{number}/?token={token}{chosen}"
+    print(say("papertrain is at {address}", address=address) + "\n" + say("Ctrl-C stops it"), flush=True)
     if opens == "1":
         import webbrowser
 

@@ -98,9 +98,7 @@ class State:
         root, texts = self._texts(given)
         shown = []
         for name, text in texts.items():
-            path = root / name
-            old = path.read_text("utf-8", "replace") if path.is_file() else ""
-            change = unified(old, text, name)
+            change = unified(fix_preview.now(root / name), text, name)
             shown.append(f"<h3>{escape(name)}</h3>{_or_unchanged(diff(change) if change else '')}")
         return {"html": "".join(shown), "digest": _digest(texts), "texts": texts}
 

@@ -15,7 +15,16 @@ from papertrain.core.errors import PapertrainError
 from papertrain.core.redact import redact, redact_json
 from papertrain.core.texts import language
 from papertrain.web import api, forms, pages
-from papertrain.web.guard import HEADERS, LANGUAGE, chosen_language, cookie_name, host_allowed, same_origin, token_given
+from papertrain.web.guard import (
+    HEADERS,
+    LANGUAGE,
+    chosen_language,
+    cookie_name,
+    host_allowed,
+    same_origin,
+    token_given,
+    without_token,
+)
 from papertrain.web.static_files import asset
 
 BODY_LIMIT = 32 * 2**20
@@ -48,7 +57,7 @@ def build(folders: Sequence[Path], token: str, port: int, host: str = "", *, wri
         elif request.method not in ("GET", "HEAD") and not same_origin(request, port, host):
             response = HTMLResponse("the form came from elsewhere", status_code=403)
         elif given == "address":
-            response = RedirectResponse(request.url.path, status_code=303)
+            response = RedirectResponse(without_token(request), status_code=303)
             response.set_cookie(cookie_name(port), token, httponly=True, samesite="strict")
         else:
             language.set(chosen_language(request))

@@ -46,6 +46,12 @@ def token_given(request: Any, token: str, port: int) -> str | None:
     return "address" if hmac.compare_digest(request.query_params.get("token", "").encode(), token.encode()) else None
 
 
+def without_token(request: Any) -> str:
+    """The same page of this server, with everything that was asked but the token. Two slashes would lead elsewhere."""
+    query = str(request.url.remove_query_params("token").query)
+    return "/" + request.url.path.lstrip("/\\") + (f"?{query}" if query else "")
+
+
 def same_origin(request: Any, port: int, extra: str = "") -> bool:
     """A form must come from our own page: Origin is there and names an allowed host, or Sec-Fetch-Site says so."""
     origin = request.headers.get("origin")

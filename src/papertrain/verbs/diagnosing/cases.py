@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from papertrain.core.commands import quoted
 from papertrain.core.errors import PapertrainError
+from papertrain.core.files import written_at
 from papertrain.core.findings import LogLine
 
 if TYPE_CHECKING:
@@ -105,10 +106,10 @@ def workspace_of(paths: Sequence[Path]) -> tuple[Workspace | None, str]:
         return work, ""
     order = {"failed": 0, "interrupted": 1, "running": 2, "done": 3}
     runs = [r for r in work.grid() if r.state in order]
-    newest = sorted(runs, key=lambda r: (order[r.state], -_touched(work.run_path(r.id))))
+    newest = sorted(runs, key=lambda r: (order[r.state], -written_at(work.run_path(r.id))))
     if newest:
         return work, newest[0].id
-    folders = sorted((p for p in (root / "runs").glob("*") if p.is_dir()), key=_touched)
+    folders = sorted((p for p in (root / "runs").glob("*") if p.is_dir()), key=written_at)
     if not folders:
         raise PapertrainError(
             "no run in this workspace yet",
@@ -121,13 +122,6 @@ def workspace_of(paths: Sequence[Path]) -> tuple[Workspace | None, str]:
 
 def _is_root(paths: Sequence[Path], work: Workspace) -> bool:
     return Path(paths[0]).absolute() == work.root
-
-
-def _touched(path: Path) -> float:
-    try:
-        return path.stat().st_mtime
-    except OSError:
-        return 0.0
 
 
 def method_of(work: Workspace) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from papertrain.core.errors import PapertrainError, Refused
-from papertrain.core.files import Writer, only_reading, unified
+from papertrain.core.files import Writer, only_reading, read_text, unified
 from papertrain.core.texts import say
 from papertrain.core.values import Value
 from papertrain.core.workspace import Workspace
@@ -99,7 +99,7 @@ def _plan_after(
     if any((work.root / "configs" / method).glob("*")):
         more, kept = _configs(Planned(work.root, method, p, new[f"plans/{method}/plan.json"]))
         new |= more
-    return {name: (_now(work.root / name), text) for name, text in new.items()}, kept
+    return {name: (now(work.root / name), text) for name, text in new.items()}, kept
 
 
 def _configs(planned: Planned) -> tuple[dict[str, str], tuple[str, ...]]:
@@ -134,8 +134,9 @@ class Planned(Workspace):
         return hashlib.sha256(self._text.encode()).hexdigest()
 
 
-def _now(path: Path) -> str:
-    return path.read_text("utf-8", "replace") if path.is_file() else ""
+def now(path: Path) -> str:
+    """What stands in a file; empty where there is none."""
+    return read_text(path) if path.is_file() else ""
 
 
 def runs_with_log(work: Workspace, runs: Sequence[str]) -> list[str]:

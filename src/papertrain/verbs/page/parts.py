@@ -13,6 +13,7 @@ import msgspec
 
 from papertrain.core.errors import PapertrainError
 from papertrain.core.files import only_reading, read_text
+from papertrain.core.sentences import translated
 from papertrain.core.texts import say
 from papertrain.core.workspace import Workspace
 from papertrain.report.html import Section, picture, table, tag
@@ -58,8 +59,10 @@ def status_part(space: Workspace) -> str:
     from papertrain.evidence.checklist import steps
 
     found = steps(space)
-    rows = [(s.step, s.name, tag(s.state, s.state).encode(), s.because, _command(s.next, space)) for s in found]
-    grid = [(r.id, tag(r.state, r.state).encode(), r.because) for r in space.grid()]
+    rows = [
+        (s.step, s.name, tag(s.state, s.state).encode(), translated(s.because), _command(s.next, space)) for s in found
+    ]
+    grid = [(r.id, tag(r.state, r.state).encode(), translated(r.because)) for r in space.grid()]
     heads = ("#", say("step"), say("state"), say("because"), say("next"))
     return table(heads, rows) + table((say("run"), say("state"), say("because")), grid)
 
@@ -90,7 +93,7 @@ def run_part(path: Path, state: str = "", because: str = "") -> str:
     """Level, curves with their onsets, signals, telemetry, what was diagnosed, and the patches with their proof."""
     if not path.is_dir():
         return ""
-    head = f"<p>{tag(state, state)} {escape(because)}</p>" if state else ""
+    head = f"<p>{tag(state, state)} {escape(translated(because))}</p>" if state else ""
     return head + watched_part(path) + debug_part(path)
 
 
@@ -271,7 +274,7 @@ def checklist_part(space: Workspace) -> str:
     from papertrain.evidence.checklist import done_when
 
     items = "".join(
-        f'<li class="{"met" if c.met else "open"}">{escape(c.text)} <span class="soft">– {escape(c.because)}</span></li>'
+        f'<li class="{"met" if c.met else "open"}">{escape(translated(c.text))} <span class="soft">– {escape(translated(c.because))}</span></li>'
         for c in done_when(space)
     )
     return f'<ul class="check">{items}</ul>'
