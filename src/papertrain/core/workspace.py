@@ -20,6 +20,8 @@ from papertrain.core.values import Mode, Record
 T = TypeVar("T")
 
 STUDY = "study.toml"
+SWEEP = "sweep.json"
+"""Beside a plan: the runs around its value that `plan --sweep` made."""
 MOST_CELLS = 10_000
 JOB_END = "job_end.json"
 FEWER = 0.9
@@ -344,6 +346,7 @@ def _ours(root: Path) -> str | None:
 def _completed(study: Study, work: Workspace, *, seeds: bool) -> Study:
     """The study with what its file leaves out: methods that have a plan, and the plans' data and seeds."""
     plans = work.methods()
+    study = msgspec.structs.replace(study, methods=_with_trials(study.methods, work))
     if not plans or (study.methods and study.datasets and all(d.train for d in study.datasets)):
         return study
     try:
@@ -359,6 +362,28 @@ def _completed(study: Study, work: Workspace, *, seeds: bool) -> Study:
         data = msgspec.structs.replace(study.datasets[0], train=known.datasets[0].train)
         return msgspec.structs.replace(study, datasets=(data,))
     return study
+
+
+def _with_trials(listed: tuple[Method, ...], work: Workspace) -> tuple[Method, ...]:
+    """The methods, each followed by the runs of its sweep that have a plan and are not listed themselves."""
+    named = {m.name for m in listed}
+    found: list[Method] = []
+    for method in listed:
+        found.append(method)
+        for name in _trials(work.plan_path(method.name).with_name(SWEEP)):
+            if name not in named and work.plan_path(name).is_file():
+                named.add(name)
+                found.append(Method(name=name, seeds=method.seeds))
+    return tuple(found)
+
+
+def _trials(record: Path) -> list[str]:
+    """The methods that a sweep's record names; none where it is missing or cannot be read."""
+    try:
+        rows = json.loads(record.read_text("utf-8"))["trials"]
+        return [str(r["method"]) for r in rows if re.fullmatch(r"[A-Za-z0-9_-]{1,200}", str(r["method"]))]
+    except (OSError, ValueError, KeyError, TypeError):
+        return []
 
 
 def _read_study(raw: dict[str, Any], file: Path, work: Workspace) -> Study:

@@ -363,7 +363,7 @@ def _write(
     from papertrain.core.gate import confirm as record
     from papertrain.core.gate import confirmation
     from papertrain.core.training import write_plan
-    from papertrain.core.workspace import STUDY, Workspace
+    from papertrain.core.workspace import STUDY, SWEEP, Workspace
     from papertrain.report.plan import markdown
     from papertrain.verbs.planning import questions, sweeps, test_set
     from papertrain.verbs.status import said_in_plan
@@ -383,7 +383,7 @@ def _write(
                 w.text(f"{folder}/{questions.QUESTION}", questions.write_question(q))
                 w.text(f"{folder}/plan.md", markdown(p, state=state, differences=diffs))
             if sweep is not None:
-                w.text(f"plans/{made[0][1].name}/{sweeps.RECORD}", sweeps.record(sweep, [p for _, p, _ in made]))
+                w.text(f"plans/{made[0][1].name}/{SWEEP}", sweeps.record(sweep, [p for _, p, _ in made]))
             if test is not None:  # after the plans: a study that names a method which is not there yet is none
                 w.text(STUDY, test_set.study_with(place, test, made[0][0]))
     except Refused as error:

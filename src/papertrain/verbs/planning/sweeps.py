@@ -15,7 +15,7 @@ from papertrain.core.files import read_text
 from papertrain.core.texts import say
 from papertrain.core.training import TrainingPlan
 from papertrain.core.units import significant
-from papertrain.core.workspace import STUDY, Workspace
+from papertrain.core.workspace import STUDY, SWEEP, Workspace
 from papertrain.plan.derive_question import Question
 
 # What the published sweeps step by: half a step of theirs is 1.8x, and a rank matters less than a rate.
@@ -28,7 +28,6 @@ FACTORS = {
     "global_batch_size": 2.0,
 }
 WHOLE = frozenset({"lora_rank", "global_batch_size"})
-RECORD = "sweep.json"
 KEYS = ("parameter", "methods")
 
 
@@ -73,30 +72,19 @@ def is_trial(method: str) -> bool:
 
 
 def unequal(place: Path | None, method: str, parameter: str | None) -> list[str]:
-    """What would make the comparison unfair: another method with fewer runs, and runs that the study does not name."""
+    """What would make the comparison unfair: another method with fewer runs."""
     if place is None or parameter is None or is_trial(method) or not Workspace.is_workspace(place):
         return []
     space = Workspace(place)
-    swept = {m for m in space.methods() if (space.plan_path(m).with_name(RECORD)).is_file()}
+    swept = {m for m in space.methods() if space.plan_path(m).with_name(SWEEP).is_file()}
     poorer = [m for m in space.methods() if m != method and m not in swept and not is_trial(m)]
-    said = [
+    return [
         say(
             "{other} has one run where {method} has three: papertrain plan {work} --name {other} --sweep {parameter} gives it the same budget",
             other=m, method=method, work=quoted(place), parameter=parameter,
         )
         for m in poorer
     ]  # fmt: skip
-    if (place / STUDY).is_file():
-        named = {m.name for m in space.study.methods}
-        new = [f"{method}-{parameter}-{word}" for word in ("low", "high")]
-        if any(n not in named for n in new):
-            said.append(
-                say(
-                    "study.toml does not name the runs of the sweep, so launch would leave them out: add {lines}",
-                    lines=" and ".join(f"[methods.{n}]" for n in new if n not in named),
-                )
-            )
-    return said
 
 
 def trials(q: Question, p: TrainingPlan, parameter: str) -> list[Question]:
