@@ -214,3 +214,14 @@ def test_show_follows_the_thinking_that_the_config_turns_off(tmp_path: Path) -> 
         file.write_text(head + f"enable_thinking: {said}\n")
         shown[said] = [line for line in (check([file], show=1).head or "").splitlines() if "<think>" in line]
     assert "trained" in shown["true"][0] and "masked" in shown["false"][0]
+
+
+def test_the_text_names_the_id_of_every_finding_that_fix_can_mend(tmp_path: Path) -> None:
+    from papertrain.verbs.fix import fix
+
+    file = tmp_path / "s.yaml"
+    file.write_text("stage: sft\nfinetuning_type: lora\ntemplate: qwen\nlora_rankk: 8\nbf16: true\nfp16: true\nevaluation_strategy: steps\n")  # fmt: skip
+    report = check([file])
+    ids = [f["id"] for f in report.data["findings"] if f["patch"]]
+    assert len(ids) >= 3 and all(f"[{id}]" in report.head for id in ids)
+    assert "lora_rank: 8" in fix(file, next(i for i in ids if "TR201" in i)).body

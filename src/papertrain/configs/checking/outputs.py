@@ -16,7 +16,8 @@ _SARIF = {"error": "error", "warning": "warning", "note": "note"}
 
 
 def lines(findings: Sequence[Finding], *, diffs: bool = False) -> str:
-    """`file:line  level  TRnnn name  says`, aligned; what is too wide goes on a line of its own."""
+    """`file:line  level  TRnnn name  says`, aligned; what is too wide goes on a line of its own. A finding that `fix` can
+    mend names its id."""
     places = [f"{f.file}:{f.line}" for f in findings]
     wide = min(max((len(p) for p in places), default=0), 40)
     names = max((len(f"{f.rule} {f.name}") for f in findings), default=0)
@@ -30,9 +31,10 @@ def lines(findings: Sequence[Finding], *, diffs: bool = False) -> str:
             out.append(head.rstrip())
             out += [f"    {line}" for line in folded(f.says, WIDTH - 4)]
         changes = say(" (changes the experiment)") if f.effect == "experiment" and f.patch else ""
-        if (f.instead and f.instead not in f.says and not f.says.endswith("remove it")) or changes:
-            label = padded(say("write"), 5)
-            rows = folded(f.instead + changes, WIDTH - 11)
+        told = bool(f.instead) and (f.instead in f.says or f.says.endswith("remove it")) and not changes
+        if (f.instead and not told) or f.patch:
+            label = padded(say("fix") if told else say("write"), 5)
+            rows = folded("  ".join(t for t in ("" if told else f.instead + changes, f"[{f.id}]" if f.patch else "") if t), WIDTH - 11)  # fmt: skip
             out += [f"    {label if i == 0 else ' ' * 5}  {row}" for i, row in enumerate(rows)]
         if diffs and f.patch:
             out += ["    " + line for line in f.patch.rstrip("\n").split("\n")]
