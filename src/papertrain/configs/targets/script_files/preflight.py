@@ -6,6 +6,7 @@ torchrun … preflight.py [FILE …]      Ends with 78 and says which node diffe
 import hashlib
 import json
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -39,26 +40,53 @@ def files(paths):
     return digest.hexdigest()[:12]
 
 
+# Xid errors of the hardware itself. Others tell of a program that ran here before (13, 31, 43, 45) or of memory that was mended (63, 94).
+HARDWARE = {"48": "double bit ECC", "62": "halted processor", "64": "row remapping failed", "74": "NVLink", "79": "fallen off the bus", "95": "uncontained ECC",
+            "119": "GSP timeout", "120": "GSP error", "140": "unrecovered ECC", "143": "GPU initialisation", "145": "NVLink", "149": "NVLink"}  # fmt: skip
+
+
+def asked(*words):
+    """(what a tool of the driver or the kernel prints, whether it was content); empty where it is not there or may not be asked."""
+    try:
+        done = subprocess.run(words, capture_output=True, text=True, errors="replace", timeout=30)
+    except (OSError, subprocess.SubprocessError):
+        return "", True
+    return done.stdout + done.stderr, done.returncode == 0
+
+
+def lost_cards(text):
+    """Lines in which nvidia-smi says that it cannot reach a card."""
+    return [line.strip()[:100] for line in text.splitlines() if "GPU is lost" in line or "Unable to determine the device handle" in line]  # fmt: skip
+
+
+def ecc_errors(text):
+    """Rows of `index, uncorrected errors since the driver was loaded`; `[N/A]` where a card has no ECC."""
+    rows = [[part.strip() for part in line.split(",")] for line in text.splitlines()]
+    return [f"card {row[0]}: {row[1]} uncorrected ECC errors" for row in rows if len(row) == 2 and row[1].isdigit() and int(row[1])]  # fmt: skip
+
+
+def row_remaps(text):
+    """Rows of `index, remapping pending, remapping failed`."""
+    rows = [[part.strip() for part in line.split(",")] for line in text.splitlines()]
+    said = {(1, "Yes"): "a row waits to be remapped: reset the card", (2, "Yes"): "a row could not be remapped"}
+    return [f"card {row[0]}: {word}" for row in rows if len(row) == 3 for (at, value), word in said.items() if row[at] == value]  # fmt: skip
+
+
+def xids(log):
+    """Lines such as `NVRM: Xid (PCI:0000:4f:00): 79, pid=1234, GPU has fallen off the bus.`, of the hardware, each card and code once."""
+    found = re.findall(r"NVRM: Xid \((?:PCI:)?([0-9A-Fa-f:.]+)\): (\d+)", log)
+    return sorted({f"card at {place}: Xid {code} ({HARDWARE[code]})" for place, code in found if code in HARDWARE})
+
+
 def card_errors():
     """What the driver's own tool and the kernel's log say against this node's cards; nothing where they cannot be asked."""
-    found = []
-    try:
-        query = [
-            "nvidia-smi",
-            "--query-gpu=index,ecc.errors.uncorrected.volatile.total",
-            "--format=csv,noheader,nounits",
-        ]
-        rows = subprocess.run(query, capture_output=True, text=True, timeout=30).stdout.splitlines()
-        found += [
-            f"card {i}: {n} uncorrected ECC errors"
-            for i, _, n in (r.partition(", ") for r in rows)
-            if n.strip().isdigit() and int(n)
-        ]
-        log = subprocess.run(["dmesg", "--level", "err,warn"], capture_output=True, text=True, timeout=30).stdout
-        found += sorted({line.partition("NVRM: ")[2][:60] for line in log.splitlines() if "NVRM: Xid" in line})
-    except (OSError, subprocess.SubprocessError):
-        pass
-    return found
+    smi = ("nvidia-smi", "--format=csv,noheader,nounits")
+    ecc, content = asked(*smi, "--query-gpu=index,ecc.errors.uncorrected.volatile.total")
+    remaps, known = asked(
+        *smi, "--query-gpu=index,remapped_rows.pending,remapped_rows.failure"
+    )  # not known to old drivers
+    log, _ = asked("dmesg", "--level", "err,warn")
+    return [*([] if content else lost_cards(ecc)), *ecc_errors(ecc), *(row_remaps(remaps) if known else []), *xids(log)]
 
 
 def main():
@@ -109,4 +137,5 @@ def main():
     raise SystemExit(DIFFERENT if wrong else 0)
 
 
-main()
+if __name__ == "__main__":
+    main()
