@@ -191,3 +191,84 @@ def test_a_launched_run_whose_process_is_gone_is_a_warning(tmp_path):
     write(tmp_path / "trainer_log.jsonl", rows(60, total=120))
     (tmp_path / "record.json").write_text(json.dumps({"exit_code": None, "pid": 2**30}))
     assert watch([tmp_path]).data["level"] == "warning"
+
+
+def follower_of(folder):
+    from papertrain.monitor.live import Follower
+
+    return Follower([folder], lambda p: None)
+
+
+def log_rows(values, total=400):
+    return "".join(
+        json.dumps({"current_steps": i, "total_steps": total, "loss": v, "lr": 1e-4, "epoch": i / 100}) + "\n"
+        for i, v in enumerate(values, 1)
+    )
+
+
+@pytest.mark.parametrize("how", ["written anew", "moved away"])
+def test_a_log_that_begins_anew_is_judged_at_once_not_by_what_stood_there_before(tmp_path, how):
+    """Fewer rows than before were taken for no growth: for half a minute the view said that the old run is well."""
+    log = tmp_path / "trainer_log.jsonl"
+    log.write_text(log_rows([2 - i / 100 for i in range(120)]))
+    follower = follower_of(tmp_path)
+    assert follower.look()[0].level == "normal"
+    if how == "moved away":
+        log.rename(tmp_path / "trainer_log.jsonl.1")
+    log.write_text(log_rows([2.0, 1.9, 1.8, *[float("nan")] * 6]).replace("NaN", "nan"))
+    found = follower.look()[0]
+    assert found.level == "critical" and found.last_step == 9
+
+
+def test_a_jump_is_dated_where_it_is_also_in_a_run_that_has_just_begun():
+    from papertrain.monitor.rules import _onset
+
+    y = [2.97 - i * 0.025 for i in range(29)] + [39.0 + i for i in range(30)]
+    assert abs(_onset.rise(y, 0, 2.32) - 29) <= 3  # medians of five see it a little before
+
+
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        ("false", "ended with 1"),
+        ("no-such-command-here", "FileNotFoundError"),
+        ('say "', "ValueError"),
+        (" ", "IndexError"),
+    ],
+)
+def test_a_command_that_fails_is_told(command, words):
+    from papertrain.monitor.live import tell
+
+    assert words in tell(command, ["critical: x"])
+
+
+def test_the_address_of_a_hook_is_never_told():
+    from papertrain.monitor.live import tell
+
+    for address in ("http://127.0.0.1:9/T0KEN/SECRETKEY", "HTTPS://127.0.0.1:9/T0KEN/SECRETKEY", "http://[SECRETKEY"):
+        said = tell(address, ["critical: x"])
+        assert said and "SECRETKEY" not in said
+
+
+def test_a_command_that_hangs_does_not_hold_the_watch(tmp_path):
+    """The alarm is handed over beside the looks; one that does not come back is told at the end."""
+    from papertrain.monitor import live
+
+    gate = tmp_path / "gate"
+    messenger = live.Messenger(f"sh -c 'while [ ! -e {gate} ]; do sleep 0.05; done; exit 3'")
+    messenger.send(["critical: x"])
+    assert messenger.said() == [] and messenger.waiting.unfinished_tasks == 1
+    gate.touch()
+    assert any("ended with 3" in x for x in messenger.close())
+
+
+def test_the_pace_begins_anew_with_the_run():
+    from types import SimpleNamespace
+
+    from papertrain.verbs.watching.live import Pace
+
+    pace = Pace()
+    assert pace.of([SimpleNamespace(last_step=149)]) is None
+    assert pace.of([SimpleNamespace(last_step=29)]) is None
+    assert pace.of([SimpleNamespace(last_step=31)]) is not None
+    assert pace.of([SimpleNamespace(last_step=31)] * 2) is None

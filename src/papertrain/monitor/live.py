@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import queue
 import shlex
 import subprocess
+import threading
 import time
 import urllib.request
 from collections.abc import Callable, Iterator, Sequence
@@ -97,6 +99,8 @@ class Follower:
             return True
         rows, when = self.judged[i]
         now = sum(t.rows for t in w.tables)
+        if now < rows:
+            return True  # the log begins anew: another run, or the old file was moved away
         if now > 1.02 * rows or time.monotonic() - when > 30:
             return True
         return now > rows and any(
@@ -133,19 +137,56 @@ def silence(e: Examination, quiet: float, usual: float) -> Examination:
     return structs.replace(e, signals=signals, level=worst([s.level for s in signals if s.level != "unknown"]))
 
 
+class Messenger:
+    """Hands alarms over in the background, one after the other, so that a command that hangs does not stop the watch."""
+
+    def __init__(self, target: str) -> None:
+        self.target = target
+        self.waiting: queue.Queue[list[str]] = queue.Queue()
+        self.problems: queue.Queue[str] = queue.Queue()
+        threading.Thread(target=self._deliver, daemon=True).start()
+
+    def _deliver(self) -> None:
+        while True:
+            lines = self.waiting.get()
+            problem = tell(self.target, lines)
+            if problem:
+                self.problems.put(problem)
+            self.waiting.task_done()
+
+    def send(self, lines: list[str]) -> None:
+        self.waiting.put(lines)
+
+    def said(self) -> list[str]:
+        """What went wrong since it was asked for last."""
+        found = []
+        while not self.problems.empty():
+            found.append(self.problems.get())
+        return found
+
+    def close(self) -> list[str]:
+        """Waits for what is under way, as long as one delivery may take."""
+        end = time.monotonic() + TIME_FOR_COMMAND + 1
+        while self.waiting.unfinished_tasks and time.monotonic() < end:
+            time.sleep(0.05)
+        return self.said()
+
+
 def tell(target: str, lines: Sequence[str]) -> str:
     """Hand an alarm to a command (text on standard input, also in PAPERTRAIN_ALARM) or post it to a web hook.
     Returns what went wrong, or nothing; the address of a hook is a secret and is not repeated."""
     text = "\n".join(lines)
     try:
-        if target.startswith(("https://", "http://")):
+        if target.lower().startswith(("https://", "http://")):
             body = json.dumps({"text": text, "content": text}).encode()
             request = urllib.request.Request(target, data=body, headers={"Content-Type": "application/json"})
             with urllib.request.urlopen(request, timeout=TIME_FOR_COMMAND) as answer:
                 answer.read(1024)
         else:
-            subprocess.run(shlex.split(target), input=text, text=True, timeout=TIME_FOR_COMMAND, check=False, capture_output=True,
-                           env={**os.environ, "PAPERTRAIN_ALARM": text})  # fmt: skip
-    except (OSError, ValueError, subprocess.SubprocessError) as error:
-        return f"the alarm could not be delivered: {type(error).__name__}"
+            done = subprocess.run(shlex.split(target), input=text, text=True, timeout=TIME_FOR_COMMAND, check=False, capture_output=True,
+                                  env={**os.environ, "PAPERTRAIN_ALARM": text})  # fmt: skip
+            if done.returncode:
+                return say("the alarm could not be delivered: the command ended with {code}", code=done.returncode)
+    except (OSError, ValueError, IndexError, subprocess.SubprocessError) as error:
+        return say("the alarm could not be delivered: {error}", error=type(error).__name__)
     return ""

@@ -50,8 +50,9 @@ def rise(values: Sequence[float], start: int = 0, base: float | None = None) -> 
     if way <= 0:
         return n - 1
     half = last_below(s, base + 0.6 * way, start)
-    quiet = drawn(s, base, last_below(s[:half], base + min(0.25 * way, 2.5 * e), start), half, start)
-    steep = drawn(s, base, last_below(s[:half], base + 0.25 * way, start), half, start)
+    bottom = min(range(start, max(start + 1, half)), key=s.__getitem__)  # it cannot have begun before its lowest point
+    quiet = drawn(s, base, last_below(s[:half], base + min(0.25 * way, 2.5 * e), bottom), half, bottom)
+    steep = drawn(s, base, last_below(s[:half], base + 0.25 * way, bottom), half, bottom)
     reach = steep - quiet
     back = max(start, quiet - reach)
     if reach > 2 and quiet - back >= max(3, reach // 4):

@@ -31,25 +31,26 @@ def follow(
     interval: float,
 ) -> tuple[list[Examination], list[History]]:
     """Until every run has ended, the level is reached, or Ctrl-C."""
-    from papertrain.monitor.live import Alarms, Follower, tell
+    from papertrain.monitor.live import Alarms, Follower, Messenger
     from papertrain.monitor.verdict import ORDER
 
     follower = Follower(targets, plan_of)
     alarms = Alarms("warning" if until != "critical" else "critical")
     screen = Screen(live)
-    began = time.monotonic()
-    first = [0]
+    messenger = Messenger(notify) if notify else None
+    pace = Pace()
     try:
         while True:
             found = follower.look()
             news = alarms.new(found)
-            if notify and news:
-                problem = tell(notify, [redact(line) for _, line in news])
-                if problem:
-                    screen.say(problem)
+            if messenger is not None and news:
+                messenger.send([redact(line) for _, line in news])
+            problems = messenger.said() if messenger is not None else []
             if live:
-                first[0] = first[0] or sum(e.last_step for e in found)
-                screen.draw(found, list(follower.histories()), [line for _, line in news], rate(found, first[0], began))
+                screen.draw(found, list(follower.histories()), [line for _, line in news], pace.of(found), problems)
+            else:
+                for problem in problems:
+                    screen.say(problem)
             if until and any(ORDER.index(e.level) >= ORDER.index(until) for e in found):
                 break
             if all(e.ended for e in found):
@@ -59,13 +60,27 @@ def follow(
         pass
     finally:
         screen.close()
+        for problem in messenger.close() if messenger is not None else []:
+            screen.say(problem)
     return follower.look(final=True), list(follower.histories())
 
 
-def rate(found: list[Examination], first: int, began: float) -> float | None:
-    """Seconds per step since the view was opened, for a single run."""
-    steps = sum(e.last_step for e in found) - first
-    return (time.monotonic() - began) / steps if len(found) == 1 and steps > 0 else None
+class Pace:
+    """Seconds per step of a single run, as seen since the view was opened or the run began anew."""
+
+    def __init__(self) -> None:
+        self.began: tuple[float, int] | None = None
+        self.last = 0
+
+    def of(self, found: list[Examination]) -> float | None:
+        if len(found) != 1:
+            return None
+        now, step = time.monotonic(), found[0].last_step
+        if self.began is None or step < self.last:
+            self.began = now, step
+        self.last = step
+        steps = step - self.began[1]
+        return (now - self.began[0]) / steps if steps > 0 else None
 
 
 class Screen:
@@ -75,17 +90,26 @@ class Screen:
         self.terminal = live and sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
         self.colour = self.terminal and not os.environ.get("NO_COLOR")
         self.last: list[str] = []
+        self.problem = ""
         if self.terminal:
             sys.stdout.write("\x1b[?25l\x1b[2J")
 
     def draw(
-        self, found: list[Examination], histories: list[History], news: list[str], seconds_per_step: float | None
+        self,
+        found: list[Examination],
+        histories: list[History],
+        news: list[str],
+        seconds_per_step: float | None,
+        problems: list[str],
     ) -> None:
         if not self.terminal:
-            self.pipe(found, news)
+            self.pipe(found, [*news, *problems])
             return
         columns, rows = shutil.get_terminal_size((80, 24))
+        self.problem = problems[-1] if problems else self.problem
         lines = self.view(found, histories, seconds_per_step, columns, rows)
+        if self.problem:
+            lines = [*lines[: rows - 2], self.problem]
         shown = [self.paint(redact(line, terminal=True)[:columns]) for line in lines[: rows - 1]]
         sys.stdout.write("\x1b[H" + "".join(f"{line}\x1b[K\r\n" for line in shown) + "\x1b[J")
         sys.stdout.flush()
@@ -98,6 +122,8 @@ class Screen:
         columns: int,
         rows: int,
     ) -> list[str]:
+        import textwrap
+
         from papertrain.monitor.verdict import ORDER
         from papertrain.report.curves import plot, spark
         from papertrain.verbs.watching.text import headline, signal_lines
@@ -105,7 +131,10 @@ class Screen:
         clock = time.strftime("%H:%M:%S")
         worst = max(range(len(found)), key=lambda i: ORDER.index(found[i].level))
         e, run = found[worst], histories[worst]
-        lines = [f"papertrain watch  {clock}  Ctrl-C ends the view, not the run", headline(e)]
+        lines = [
+            f"papertrain watch  {clock}  Ctrl-C ends the view, not the run",
+            *textwrap.wrap(headline(e), columns)[:3],
+        ]
         if len(found) > 1:
             for other, h in list(zip(found, histories))[: max(3, rows // 3)]:
                 values = h.raw_loss.values[-200:] if h.raw_loss is not None else []
@@ -113,7 +142,7 @@ class Screen:
         if seconds_per_step and e.total_steps and e.total_steps > e.last_step:
             left = (e.total_steps - e.last_step) * seconds_per_step
             lines.append(f"  {seconds_per_step:.2f} s a step, {show_seconds(left)} left")
-        lines += ["", *signal_lines(e, columns), ""]
+        lines += ["", *signal_lines(e, columns, commands=False), ""]
         c = run.raw_loss
         if c is not None and len(c) >= 2 and rows - len(lines) > 5:
             lines += plot(

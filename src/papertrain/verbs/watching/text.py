@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from papertrain.core.commands import quoted
 from papertrain.core.sentences import translated
 from papertrain.core.texts import say
+from papertrain.core.wide import folded, padded
 
 if TYPE_CHECKING:
     from papertrain.monitor.history import History
@@ -29,9 +30,19 @@ def headline(e: Examination) -> str:
     if worst.level == "normal":
         said = next((s for s in known if s.name == "train_loss"), known[0])
         return say(
-            "normal: {name}, {signal} {says} ({where})", name=e.name, signal=said.name, says=said.says, where=where
+            "normal: {name}, {signal} {says} ({where})",
+            name=e.name,
+            signal=said.name,
+            says=translated(said.says),
+            where=where,
         )
-    return say("{level}: {name}: {says} ({where})", level=worst.level, name=e.name, says=worst.says, where=where)
+    return say(
+        "{level}: {name}: {says} ({where})",
+        level=translated(worst.level),
+        name=e.name,
+        says=translated(worst.says),
+        where=where,
+    )
 
 
 def reached(e: Examination) -> str:
@@ -45,10 +56,9 @@ def reached(e: Examination) -> str:
     return say("step {at:,}", at=e.last_step) if e.last_step else say("{n:,} rows", n=e.steps)
 
 
-def signal_lines(e: Examination, width: int = 100) -> list[str]:
-    """One row per known signal, the five of the method also when unknown (then on one line: -v has the whole)."""
-    import textwrap
-
+def signal_lines(e: Examination, width: int = 100, commands: bool = True) -> list[str]:
+    """One row per known signal, the five of the method also when unknown (then on one line: -v has the whole). Without
+    `commands` those are named only: a view that is redrawn is no place to copy from."""
     room = max(24, width - 28)
     lines = []
     for s in e.signals:
@@ -59,15 +69,18 @@ def signal_lines(e: Examination, width: int = 100) -> list[str]:
             if s.level in ("warning", "critical") and s.seen and s.seen[0].file
             else ""
         )
-        wrapped = textwrap.wrap(s.says + place, width=room, break_long_words=False) or [""]
+        says, level = translated(s.says), padded(translated(s.level), 8)
+        wrapped = folded(says + place, room)
         if s.level == "unknown":
             # A command is never cut: it stands on a line of its own.
             words, colon, command = s.says.partition(": ")
             if colon and command.startswith(COMMANDS):
-                lines += [f"  {s.name:<15} {s.level:<8}  {words}:", f"    {command}"]
+                lines.append(f"  {s.name:<15} {level}  {translated(words)}" + (":" if commands else ""))
+                lines += [f"    {command}"] if commands else []
                 continue
-            wrapped = [textwrap.shorten(s.says, room, placeholder=" ...")]
-        lines.append(f"  {s.name:<15} {s.level:<8}  {wrapped[0]}")
+            first = folded(says, room - 4)
+            wrapped = [first[0] + (" ..." if first[1:] else "")]
+        lines.append(f"  {s.name:<15} {level}  {wrapped[0]}")
         lines += [" " * 28 + x for x in wrapped[1:]]
     more = sum(s.level == "unknown" and s.name not in CORE for s in e.signals)
     if more:
@@ -97,12 +110,14 @@ def rank_lines(run: History) -> list[str]:
 
 def table(found: list[Examination]) -> list[str]:
     width = max(len(e.name) for e in found)
-    lines = [f"  {e.name:<{width}}  {e.level:<8}  {reached(e):<28} {loss(e)}" for e in found[:20]]
-    return [*lines, *([f"  … {len(found) - 20} more"] if len(found) > 20 else []), ""]
+    lines = [
+        f"  {e.name:<{width}}  {padded(translated(e.level), 8)}  {padded(reached(e), 28)} {loss(e)}" for e in found[:20]
+    ]
+    return [*lines, *([say("  … {n} more", n=len(found) - 20)] if len(found) > 20 else []), ""]
 
 
 def loss(e: Examination) -> str:
-    return next((s.says for s in e.signals if s.name == "train_loss"), "")[:50]
+    return translated(next((s.says for s in e.signals if s.name == "train_loss"), ""))[:50]
 
 
 def curve(e: Examination, run: History, height: int = 5) -> list[str]:
@@ -144,7 +159,7 @@ def explanation(e: Examination, run: History) -> str:
         return f"{good} {words}".strip()
     if e.level == "unknown":
         missing = next(s for s in e.signals if s.name == "train_loss")
-        return say("nothing to judge: {why}", why=missing.says)
+        return say("nothing to judge: {why}", why=translated(missing.says))
     unknown = [s.name for s in e.signals if s.level == "unknown" and s.name in CORE]
     tail = say("; not in the log: {names}", names=", ".join(unknown)) if unknown else ""
     return (
