@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -80,6 +81,26 @@ def test_the_training_runs_inside_the_sites_container(container: str, front: str
     (tmp_path / "site.toml").write_text(f"[container]\n{container}\n")
     text = sbatch("x", [Task(program=Program(kind="python", words=("train.py",)))], hours=1, gpus=True, site=read_site(tmp_path))  # fmt: skip
     assert front in text
+
+
+@pytest.mark.parametrize("kind, words", [("python", ("train.py",)), ("tool", ("llamafactory-cli", "train", "a.yaml")), ("accelerate", ("trl", "sft", "--config", "a.yaml")),
+                                         ("command", ("python", "base.py"))])  # fmt: skip
+@pytest.mark.parametrize("container", ['pyxis = "nvcr.io#nvidia/pytorch:25.01-py3"', 'apptainer = "/images/my image.sif"\nmounts = ["/data:/data:ro", "$SCRATCH"]'])  # fmt: skip
+def test_every_kind_of_program_and_the_preflight_run_inside_the_container(kind: str, words: tuple[str, ...], container: str, tmp_path: Path) -> None:  # fmt: skip
+    """srun's options come before the program (pyxis); apptainer comes once before it, and inside what srun starts."""
+    (tmp_path / "site.toml").write_text(f"[container]\n{container}\n")
+    program = Program(kind=kind, words=words, devices=4, nodes=2)  # type: ignore[arg-type]
+    text = sbatch("x", [Task(program=program)], hours=1, gpus=True, site=read_site(tmp_path), preflight=("preflight.py", "train.jsonl"))  # fmt: skip
+    started = [row for row in text.splitlines() if row.startswith("srun ")]
+    assert len(started) == 2 and "preflight.py train.jsonl" in started[0]
+    for row in started:
+        name = words[0] if row is started[1] else "preflight.py"
+        inside = "--container-image=nvcr.io#nvidia/pytorch:25.01-py3" if "pyxis" in container else "apptainer exec --nv"
+        assert row.count(inside) == 1 and row.index(inside) < row.index(name), row
+        if "apptainer" in container:
+            assert "my image.sif" in row and "/data:/data:ro" in row and "$SCRATCH" in row
+    done = subprocess.run(["bash", "-n"], input=text, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
 
 
 def test_a_run_longer_than_the_limit_asks_for_the_limit_and_is_started_again_often_enough() -> None:
