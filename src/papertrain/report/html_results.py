@@ -8,6 +8,7 @@ from itertools import groupby
 from typing import Any
 
 from papertrain.core.results import Column, Evidence, Test
+from papertrain.core.sentences import translated
 from papertrain.core.texts import say
 from papertrain.core.units import show_number
 from papertrain.report.html import scroll, table
@@ -27,13 +28,15 @@ def results_table(s: Sheet, title: str, link: Callable[[str], str] = lambda id: 
         f'<tr><th scope="row">{escape(name)}</th>{"".join(_cell(c, link) for c in row)}</tr>'
         for name, row in zip(s.rows, s.cells)
     )
-    notes = "".join(f'<p class="small"><sup>{note_mark(i)}</sup> {escape(n)}</p>' for i, n in enumerate(s.notes))
+    notes = "".join(
+        f'<p class="small"><sup>{note_mark(i)}</sup> {escape(translated(n))}</p>' for i, n in enumerate(s.notes)
+    )
     return (
         scroll(
             f'<table class="results"><caption>{escape(title)}</caption><thead>{over}<tr><th scope="col">{escape(say("method"))}</th>{heads}</tr></thead><tbody>{rows}</tbody></table>'
         )
         + notes
-        + f'<p class="small soft">{escape(" ".join(s.legend))}</p>'
+        + f'<p class="small soft">{escape(" ".join(map(translated, s.legend)))}</p>'
     )
 
 
@@ -57,7 +60,7 @@ def tests_table(tests: Sequence[Test], columns: Sequence[Column], names: Sequenc
     for t in tests:
         column = names[t.column] if 0 <= t.column < len(columns) else ""
         if t.refused:
-            rows.append((column, _pair(t), (say("no test: {why}", why=t.refused), "missing"), "", "", ""))
+            rows.append((column, _pair(t), (say("no test: {why}", why=translated(t.refused)), "missing"), "", "", ""))
             continue
         c = columns[t.column]
         interval = "" if t.ci is None else f"[{number(t.ci.low, c)}, {number(t.ci.high, c)}]"
@@ -93,7 +96,7 @@ def _test(t: Test) -> str:
 
 def _count(t: Test) -> str:
     units = t.unit if t.n == 1 else " and ".join(f"{u}s" for u in t.unit.split(" and "))
-    return f"{t.n:,} {units}"
+    return translated(f"{t.n:,} {units}")
 
 
 def _p(p: float | None) -> str:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import csv
 import io
-import textwrap
 import unicodedata
 from collections.abc import Sequence
 
 from papertrain.core.results import ResultTable, Test
+from papertrain.core.sentences import translated
+from papertrain.core.texts import say
+from papertrain.core.wide import folded
 from papertrain.report.escape import csv_cell, markdown
 from papertrain.report.latex import note_mark
 from papertrain.report.table import ARROW, Sheet, Shown
@@ -144,9 +146,9 @@ def terminal(s: Sheet, *, limit: int = 100) -> str:
     shown = turned[:41]
     more = []
     if len(turned) > 41:
-        more.append(f"  … {len(turned) - 41} more rows")
+        more.append(say("  … {n} more rows", n=len(turned) - 41))
     if len(names) > fits:
-        more.append(f"  … {len(names) - fits} more methods")
+        more.append(say("  … {n} more methods", n=len(names) - fits))
     return "\n".join([aligned(shown), *more, *_foot(s)])
 
 
@@ -163,7 +165,8 @@ def _stars(s: Sheet) -> list[list[str]]:
 
 
 def wrapped(text: str, limit: int = 96) -> list[str]:
-    return textwrap.wrap(text, limit, initial_indent="  ", subsequent_indent="    ")
+    first, *more = folded(text, limit - 4)
+    return [f"  {first}", *(f"    {line}" for line in more)]
 
 
 def _foot(s: Sheet) -> list[str]:
@@ -171,9 +174,10 @@ def _foot(s: Sheet) -> list[str]:
     out = []
     if any(c.mark for c in flat):
         out.append(
-            "  * best" + ("  _ second best" if len(s.rows) > 2 and any(c.mark == "second" for c in flat) else "")
+            f"  * {say('best')}"
+            + (f"  _ {say('second best')}" if len(s.rows) > 2 and any(c.mark == "second" for c in flat) else "")
         )
     signs = next((line for line in s.legend if line.startswith(("†:", "°:"))), "")
     if signs:
-        out += wrapped(signs.replace("†:", "†").replace("°:", "°"))
-    return out + [f"  ({note_mark(i)}) {_cut(n, 92)}" for i, n in enumerate(s.notes[:8])]
+        out += wrapped(translated(signs).replace("†:", "†").replace("°:", "°"))
+    return out + [f"  ({note_mark(i)}) {_cut(translated(n), 92)}" for i, n in enumerate(s.notes[:8])]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from papertrain.core.commands import line, quoted
 from papertrain.core.params import Arg, DryRunArg, ModeArg, OverwriteArg
 from papertrain.core.report import Report
+from papertrain.core.sentences import translated
 from papertrain.core.texts import say
 
 if TYPE_CHECKING:
@@ -132,7 +133,7 @@ def _files(
     else:
         says = say(
             "{definition}; interval: {method}",
-            definition=first.measured.definition if first and first.measured else "",
+            definition=translated(first.measured.definition) if first and first.measured else "",
             method=main.ci.method if main.ci else "none",
         )
     words: list[object] = ["papertrain", "compare", *targets]
@@ -140,9 +141,9 @@ def _files(
     words += ["--ours", systems[0], "--baseline", systems[1]] if len(systems) > 1 else []
     words += ["--columns", ",".join(columns)] if columns else []
     action = line(*words)
-    details = "\n".join(f"  {m.metric}: {m.definition}\n    {m.signature}" for m in rows)
+    details = "\n".join(f"  {m.metric}: {translated(m.definition)}\n    {m.signature}" for m in rows)
     return Report(verb="evaluate", result=result, explanation=says, action=action, data=data, body=body, details=details, mode=mode,
-                  warnings=tuple(i.says for i in said if i.level == "warning")[:8])  # fmt: skip
+                  warnings=tuple(translated(i.says) for i in said if i.level == "warning")[:8])  # fmt: skip
 
 
 def _doubted(found: Collection) -> Collection:
@@ -211,7 +212,8 @@ def _value(m: Metric) -> str:
 def _body(rows: Sequence[Metric], entries: Sequence[Entry], *, named: bool) -> str:
     from papertrain.report.markdown import aligned
 
-    lines = [["", "value", "interval", "n", "how"]] if not named else [["", "", "value", "interval", "n", "how"]]
+    heads = [say("value"), say("interval"), "n", say("how")]
+    lines = [["", *heads]] if not named else [["", "", *heads]]
     for m, e in zip(rows, entries):
         value, _, ci = _value(m).partition(" ")
         who = [" ".join(x for x in (e.system, e.dataset, e.seed and f"seed {e.seed}") if x)[:30]] if named else []
@@ -222,7 +224,7 @@ def _body(rows: Sequence[Metric], entries: Sequence[Entry], *, named: bool) -> s
                 value,
                 ci or (m.reason[:36] if m.value is None else ""),
                 f"{m.n:,}",
-                (m.ci.method if m.ci else "")[:22],
+                (translated(m.ci.method) if m.ci else "")[:22],
             ]
         )
     return aligned(lines[:60], left=2 if named else 1)
@@ -346,10 +348,10 @@ def _workspace(
     if study.ours and study.baselines and scored:
         action = f"papertrain compare {quoted(work.root)} --ours {quoted(study.ours)} --baseline {quoted(study.baselines[0])} -o {quoted(work.root)}"
     details = "\n".join(
-        f"  {m.metric}: {m.definition}\n    {m.signature}" for m in {m.metric: m for m in rows}.values()
+        f"  {m.metric}: {translated(m.definition)}\n    {m.signature}" for m in {m.metric: m for m in rows}.values()
     )
     return Report(verb="evaluate", result=result, explanation=says, action=action, data=data, body=body, details=details, mode=mode,
-                  warnings=(*old, *unconfirmed(work, mode), *(i.says for i in said if i.level == "warning"))[:8])  # fmt: skip
+                  warnings=(*old, *unconfirmed(work, mode), *(translated(i.says) for i in said if i.level == "warning"))[:8])  # fmt: skip
 
 
 def _commands(work: Workspace, tasks: list[str], shots: int | None, seed: int, mode: Any) -> Report:

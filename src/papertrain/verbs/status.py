@@ -9,9 +9,11 @@ from typing import Annotated
 from papertrain.core.commands import line
 from papertrain.core.params import Arg, ModeArg
 from papertrain.core.report import Report
+from papertrain.core.sentences import translated
 from papertrain.core.texts import say
 from papertrain.core.values import plain
 from papertrain.core.ways import too_large
+from papertrain.core.wide import padded
 from papertrain.core.workspace import Workspace
 
 MARKS = {"done": "✓", "unconfirmed": "?", "stale": "~", "missing": "·"}
@@ -52,10 +54,13 @@ def status(
     first = next_step(space, settled, found)
     done = sum(s.state == "done" for s in found)
     width = max(len(s.name) for s in found)
-    body = [f"  {MARKS[s.state]} {s.step} {s.name:<{width}}  {s.state:<11} {s.because}" for s in found]
+    body = [
+        f"  {MARKS[s.state]} {s.step} {s.name:<{width}}  {padded(translated(s.state), 11)} {translated(s.because)}"
+        for s in found
+    ]
     if grid:
-        body += ["", *_grid_lines([(r.id, r.state, r.because) for r in grid])]
-    details = ["", *(f"  [{'x' if c.met else ' '}] {c.text}: {c.because}" for c in conditions)]
+        body += ["", *_grid_lines([(r.id, translated(r.state), translated(r.because)) for r in grid])]
+    details = ["", *(f"  [{'x' if c.met else ' '}] {translated(c.text)}: {translated(c.because)}" for c in conditions)]
     return Report(
         verb="status",
         mode=settled,

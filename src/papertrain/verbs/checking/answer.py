@@ -238,7 +238,8 @@ def _result(
         return say("{file}: a log, not a config", file=logs[0]) if files == 1 else say("{n} logs, no config", n=files)
     where = say("in {n} files", n=files) if files != 1 else say("in {file}", file=documents[0].file)
     counts = {level: sum(f.level == level for f in findings) for level in ("error", "warning", "note")}
-    parts = [f"{n} {level}{'s' if n != 1 else ''}" for level, n in counts.items() if n]
+    says = {"error": say("{n} errors", n=counts["error"]), "warning": say("{n} warnings", n=counts["warning"]), "note": say("{n} notes", n=counts["note"])}  # fmt: skip
+    parts = [says[level] for level, n in counts.items() if n]
     said = (
         say("{counts} {where}", counts=", ".join(parts), where=where)
         if parts

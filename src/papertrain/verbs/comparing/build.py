@@ -11,6 +11,7 @@ import msgspec
 from papertrain.core.commands import quoted
 from papertrain.core.errors import PapertrainError, nearest
 from papertrain.core.results import Evidence, ResultTable, Test
+from papertrain.core.texts import english
 from papertrain.core.values import Value, plain
 from papertrain.core.workspace import Workspace
 from papertrain.report.table import Sheet, sheet
@@ -215,6 +216,7 @@ def _compared(
     )  # fmt: skip
 
 
+@english()
 def sheet_of(found: Comparison, asked: Asked) -> Sheet:
     pretty = {c.metric: names.pretty(c.metric).replace("$R^2$", "R²") for c in found.table.columns}
     ways = [found.board.directions[h] for h in found.board.heads]

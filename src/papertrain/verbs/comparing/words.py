@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from papertrain.core.commands import quoted
 from papertrain.core.report import Report
+from papertrain.core.sentences import translated
 from papertrain.core.texts import say
 
 if TYPE_CHECKING:
@@ -59,7 +60,11 @@ def report_of(
         result += say("; {n} more tests below", n=more) if more > 1 else say("; one more test below") if more else ""
     elif main and found.table.ours and found.table.baseline:
         result = say(
-            "{text} between {a} and {b}: {why}", text=say("no test"), a=main[0].a, b=main[0].b, why=main[0].refused
+            "{text} between {a} and {b}: {why}",
+            text=say("no test"),
+            a=main[0].a,
+            b=main[0].b,
+            why=translated(main[0].refused),
         )
     else:
         result = (
@@ -85,7 +90,7 @@ def report_of(
     )
     repair = next((t.details["repair"] for t in main if t.refused and t.details.get("repair")), "")
     if repair:
-        says = f"{says}; {repair}"
+        says = f"{says}; {translated(repair)}"
     body = [terminal(sheet)] if table.columns else []
     ways = [found.board.directions[h] for h in found.board.heads] if asked.intervals else None
     # without verdicts the first line of the answer does not stand for its test: all are listed
@@ -94,16 +99,19 @@ def report_of(
     )
     if lines:
         body.append(
-            "\n".join(lines[:14]) + (f"\n  … {len(lines) - 14} more tests (--json, or -v)" if len(lines) > 14 else "")
+            "\n".join(lines[:14])
+            + (say("\n  … {n} more tests (--json, or -v)", n=len(lines) - 14) if len(lines) > 14 else "")
         )
-    left = [i.says for i in found.issues if i.level == "note" and i.code in LEFT_OUT]
+    left = [translated(i.says) for i in found.issues if i.level == "note" and i.code in LEFT_OUT]
     if left and table.columns:
         body.append("\n".join(f"  {says}" for says in left[:6]))
     if found.overall:
         body.append("\n".join(_overall_line(o) for o in found.overall))
     if changes:
-        rest = [f"  … {len(changes) - 20} more (--json)"] if len(changes) > 20 else []
-        body.append("\n".join([say("changed since then:"), *(f"  {c['says']}" for c in changes[:20]), *rest]))
+        rest = [say("  … {n} more (--json)", n=len(changes) - 20)] if len(changes) > 20 else []
+        body.append(
+            "\n".join([say("changed since then:"), *(f"  {translated(c['says'])}" for c in changes[:20]), *rest])
+        )
     elif against:
         body.append(say("nothing changed since then"))
     if worth := [p for p in found.proposed if not p["drawn"]]:
@@ -127,7 +135,7 @@ def report_of(
     )
     head = "\n".join([result, *(f"  {x}" for x in tail)])
     return Report(verb="compare", result=head, explanation=says, action=action, data=build.data(found, written, changes), body="\n\n".join(body), details=details,
-                  warnings=(*waiting, *(i.says for i in found.issues if i.level == "warning"))[:8], mode=mode)  # fmt: skip
+                  warnings=(*waiting, *(translated(i.says) for i in found.issues if i.level == "warning"))[:8], mode=mode)  # fmt: skip
 
 
 def _size(table: Any) -> str:
@@ -153,7 +161,7 @@ def _test_lines(tests: Sequence[Any], table: Any, ways: Sequence[bool | None] | 
         lines.append(
             _test_line(t, table)
             if len(same) == 1
-            else say("  {a} – {b}, {n} columns: refused: {why}", a=t.a, b=t.b, n=len(same), why=t.refused)
+            else say("  {a} – {b}, {n} columns: refused: {why}", a=t.a, b=t.b, n=len(same), why=translated(t.refused))
         )
     return lines
 
@@ -175,7 +183,9 @@ def _best(found: Comparison) -> str:
 
 def _gap_text(gaps: list[Any]) -> str:
     r, c, cell = gaps[0]
-    first = say("{c} for {r} ({why})", c=" ".join(x for x in (c.dataset, c.metric) if x), r=r, why=cell.reason)
+    first = say(
+        "{c} for {r} ({why})", c=" ".join(x for x in (c.dataset, c.metric) if x), r=r, why=translated(cell.reason)
+    )
     return (
         say("one cell unfilled: {first}", first=first)
         if len(gaps) == 1
@@ -189,8 +199,12 @@ def _test_line(t: Any, table: Any, ways: Sequence[bool | None] | None = None) ->
 
     c = table.columns[t.column]
     where = " ".join(x for x in (c.dataset, c.metric) if x)
-    seeds = f" (seeds {t.details['seed_a']}, {t.details['seed_b']})" if t.details.get("role") == "per-seed" else ""
-    said = f"refused: {t.refused}" if t.refused else statement.difference(t, c)
+    seeds = (
+        say(" (seeds {a}, {b})", a=t.details["seed_a"], b=t.details["seed_b"])
+        if t.details.get("role") == "per-seed"
+        else ""
+    )
+    said = say("refused: {why}", why=translated(t.refused)) if t.refused else statement.difference(t, c)
     if ways is not None and not t.refused:
         return f"  {t.a} – {t.b}, {where}{seeds}: {statement.as_interval(t, c, ways[t.column])}"
     star = "†" if t.significant else ""
@@ -220,7 +234,7 @@ def _action(found: Comparison, main: list[Any], place: Path | None, typed: str) 
 
 
 def _proposals(found: Comparison) -> str:
-    return "\n".join(f"  figure {p['name']}: {p['why']}" for p in found.proposed)
+    return "\n".join(say("  figure {name}: {why}", name=p["name"], why=translated(p["why"])) for p in found.proposed)
 
 
 def missing_report(found: Comparison, mode: Any) -> Report:
@@ -234,7 +248,7 @@ def missing_report(found: Comparison, mode: Any) -> Report:
         if cell.value is None
     ]
     rows = found.missing if found.work else gaps
-    body = aligned([[m["run"], m["because"], m["command"]] for m in rows], left=3) if rows else ""
+    body = aligned([[m["run"], translated(m["because"]), m["command"]] for m in rows], left=3) if rows else ""
     result = (
         say("{n} cells still to run", n=len(rows))
         if len(rows) > 1

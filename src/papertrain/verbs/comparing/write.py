@@ -7,7 +7,7 @@ from pathlib import Path
 from papertrain.core.errors import PapertrainError
 from papertrain.core.evidence import append_evidence
 from papertrain.core.files import Writer
-from papertrain.core.texts import say
+from papertrain.core.texts import english, say
 from papertrain.core.workspace import Workspace
 from papertrain.report import html_table, latex, markdown
 from papertrain.report.figures._figure import Files
@@ -20,6 +20,7 @@ from papertrain.verbs.comparing.table import Asked
 NAMES = ("main", "differences", "curves", "confusion", "seeds", "cd", "heatmap", "cost", "scaling")
 
 
+@english()
 def write(
     found: Comparison, asked: Asked, place: Path, *, overwrite: bool, dry_run: bool
 ) -> tuple[Comparison, list[str]]:

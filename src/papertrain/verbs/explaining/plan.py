@@ -119,7 +119,7 @@ def chain(p: TrainingPlan, d: Decision[Any], depth: int, seen: set[str]) -> Iter
             continue
         seen.add(name)
         if other is None:
-            yield f"{lead}{name}: ", input_words(p, name)
+            yield f"{lead}{name}: ", translated(input_words(p, name))
         else:
             yield f"{lead}{name} = {show_number(other.value)}{unit(other)}   ", translated(other.why)
             yield from chain(p, other, depth + 1, seen)
