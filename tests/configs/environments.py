@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from patience import LIMIT
 
 ROOT = Path(__file__).resolve().parents[2]
 HERE = Path(__file__).resolve().parent
@@ -25,7 +26,7 @@ def folder(name: str) -> Path:
     return place
 
 
-def read_by(name: str, script: str, where: Path, timeout: int = 400) -> tuple[dict[str, str], list[dict[str, Any]]]:
+def read_by(name: str, script: str, where: Path, timeout: float = LIMIT) -> tuple[dict[str, str], list[dict[str, Any]]]:
     """What the frameworks of that environment say to the files of a folder: (their versions, a line per file)."""
     done = subprocess.run(
         [str(folder(name) / "bin/python"), str(HERE / script), str(where)], capture_output=True, text=True, timeout=timeout,

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from environments import HERE, folder
+from patience import LIMIT
 from plans import make_job
 
 from papertrain.configs.generating import generate
@@ -22,7 +23,7 @@ def test_two_shards_train_as_one_process_does(method: str, tmp_path: Path) -> No
     kept = os.environ | {"HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": "", "TOKENIZERS_PARALLELISM": "false"}  # fmt: skip
 
     def start(*words: str) -> list[str]:
-        done = subprocess.run(words, cwd=tmp_path, env=kept, capture_output=True, text=True, timeout=300)
+        done = subprocess.run(words, cwd=tmp_path, env=kept, capture_output=True, text=True, timeout=LIMIT)
         assert done.returncode == 0, done.stderr[-3000:]
         return done.stdout.splitlines()
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from environments import HERE, folder
+from patience import LIMIT
 from plans import make_job
 
 from papertrain.configs.generating import generate
@@ -42,7 +43,7 @@ def write(place: Path, **options: Any) -> None:
 def cli(place: Path, *words: str, **more: str) -> None:
     programs = folder("llamafactory") / "bin"
     env = os.environ | {"HF_HUB_OFFLINE": "1", "CUDA_VISIBLE_DEVICES": "", "OMP_NUM_THREADS": "1", "PATH": f"{programs}:{os.environ['PATH']}"} | more  # fmt: skip
-    done = subprocess.run([str(programs / "llamafactory-cli"), *words], cwd=place, env=env, capture_output=True, text=True, timeout=400)  # fmt: skip
+    done = subprocess.run([str(programs / "llamafactory-cli"), *words], cwd=place, env=env, capture_output=True, text=True, timeout=LIMIT)  # fmt: skip
     assert done.returncode == 0, done.stderr[-3000:]
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
+from patience import LIMIT
 from test_targets import seeded_jobs
 
 from papertrain.configs.target import Job
@@ -40,7 +41,7 @@ def read(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[Job, dict[str, 
         capture_output=True,
         text=True,
         env=os.environ | {"CUDA_VISIBLE_DEVICES": ""},
-        timeout=300,
+        timeout=LIMIT,
     )
     assert done.returncode == 0, done.stderr[-2000:]
     lines = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
@@ -129,7 +130,7 @@ def test_deepspeed_accepts_every_file_and_the_trainer_fills_every_auto(tmp_path:
                 "learning_rate": v["learning_rate"], "bf16": v["precision"] in ("bf16", "pure_bf16"), "fp16": v["precision"] == "fp16"}  # fmt: skip
         (tmp_path / f"{i:03}_args.json").write_text(json.dumps(args))
     done = subprocess.run(
-        [str(DEEPSPEED), str(HERE / "parse_deepspeed.py"), str(tmp_path)], capture_output=True, text=True, timeout=500
+        [str(DEEPSPEED), str(HERE / "parse_deepspeed.py"), str(tmp_path)], capture_output=True, text=True, timeout=LIMIT
     )
     assert done.returncode == 0, done.stderr[-2000:]
     lines = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
@@ -165,7 +166,7 @@ def test_the_script_under_zero_1_2_and_3_has_the_losses_of_one_process_also_afte
             "PATH": f"{DEEPSPEED.parent}:{train_env}:{os.environ['PATH']}"}  # fmt: skip
 
     def start(*words: str) -> None:
-        done = subprocess.run(words, cwd=tmp_path, env=os.environ | kept, capture_output=True, text=True, timeout=500)
+        done = subprocess.run(words, cwd=tmp_path, env=os.environ | kept, capture_output=True, text=True, timeout=LIMIT)
         assert done.returncode == 0, done.stderr[-3000:]
 
     def losses(run: str) -> list[float]:

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from environments import HERE, folder, read_by
+from patience import LIMIT
 from plans import make_job
 from test_targets import seeded_jobs
 
@@ -143,7 +144,7 @@ def test_the_script_trains_under_the_last_line_before_transformers_5_with_the_sa
     env = os.environ | {"HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": "", "TOKENIZERS_PARALLELISM": "false"}  # fmt: skip
 
     def start(*words: str) -> None:
-        done = subprocess.run(words, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=300)
+        done = subprocess.run(words, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=LIMIT)
         assert done.returncode == 0, done.stderr[-3000:]
 
     start(str(train), str(HERE / "tiny_model.py"), str(tmp_path))

@@ -9,7 +9,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,7 @@ import pytest
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
+from patience import LIMIT, until  # noqa: E402
 from plans import make_job  # noqa: E402
 
 from papertrain.configs.targets.script import TARGET  # noqa: E402
@@ -61,7 +61,7 @@ def train(folder: Path, *words: str, wait: bool = True, processes: int = 1, **mo
             stderr=subprocess.DEVNULL,
         )
     done = subprocess.run(
-        [*start, *words], cwd=folder, env=quiet_environment(**more), capture_output=True, text=True, timeout=400
+        [*start, *words], cwd=folder, env=quiet_environment(**more), capture_output=True, text=True, timeout=LIMIT
     )
     assert done.returncode == 0, done.stderr[-3000:]
     return done
@@ -85,12 +85,11 @@ def losses(run: Path) -> list[float]:
 
 
 def wait_for_step(run: Path, step: int, process: subprocess.Popen[bytes]) -> None:
-    end = time.monotonic() + 200
-    while time.monotonic() < end and process.poll() is None:
-        if (run / "train_log.jsonl").exists() and step in steps(run):
-            return
-        time.sleep(0.02)
-    raise AssertionError(f"step {step} never came")
+    until(
+        lambda: (run / "train_log.jsonl").exists() and step in steps(run),
+        going=lambda: process.poll() is None,
+        every=0.02,
+    )
 
 
 def write_files(folder: Path, **job: Any) -> Path:
@@ -181,7 +180,7 @@ def test_sigterm_saves_a_checkpoint_and_resume_goes_on_from_that_step(toy: Path)
     process = train(toy, "--output_dir", "stopped", "--method", "lora", wait=False)
     wait_for_step(toy / "stopped", 3, process)
     process.send_signal(signal.SIGTERM)
-    assert process.wait(timeout=60) == 143
+    assert process.wait(timeout=LIMIT) == 143
     last = json.loads((toy / "stopped/train_log.jsonl").read_text().splitlines()[-1])
     assert last == {"event": "end", "reason": "stopped"}
     saved = max(steps(toy / "stopped"))

@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from patience import LIMIT
 
 SBIN = "/usr/sbin:/sbin:/usr/local/sbin"
 
@@ -99,19 +100,19 @@ def slurm(root: Path) -> Iterator[dict[str, str]]:
     try:
         start("munged", "--foreground", "--force", f"--socket={root}/munge/socket", f"--key-file={key}", f"--pid-file={root}/munge/pid",
               f"--log-file={root}/munge/log", f"--seed-file={root}/munge/seed", "--num-threads=2")  # fmt: skip
-        _until(lambda: (root / "munge/socket").exists(), 10, root)
+        _until(lambda: (root / "munge/socket").exists(), 60, root)
         start("slurmctld", "-D", "-f", str(conf))
         start("slurmd", "-D", "-f", str(conf), "-N", host)
-        _until(lambda: "idle" in _said(env, "sinfo", "-h", "-p", "main", "-o", "%t"), 40, root)
+        _until(lambda: "idle" in _said(env, "sinfo", "-h", "-p", "main", "-o", "%t"), 240, root)
         yield {"SLURM_CONF": str(conf), "PATH": env["PATH"]}
     finally:
-        subprocess.run(["scancel", "--quiet", "-u", getpass.getuser()], env=env, capture_output=True, timeout=20, check=False)  # fmt: skip
+        subprocess.run(["scancel", "--quiet", "-u", getpass.getuser()], env=env, capture_output=True, timeout=120, check=False)  # fmt: skip
         for process in reversed(daemons):
             _end(process)
 
 
 def _said(env: dict[str, str], *words: str) -> str:
-    done = subprocess.run(words, env=env, capture_output=True, text=True, timeout=20, check=False)
+    done = subprocess.run(words, env=env, capture_output=True, text=True, timeout=120, check=False)
     return done.stdout
 
 
@@ -129,7 +130,7 @@ def _end(process: subprocess.Popen[bytes]) -> None:
     for number in (signal.SIGTERM, signal.SIGKILL):
         try:
             os.killpg(process.pid, number)
-            process.wait(timeout=8)
+            process.wait(timeout=30)
             return
         except ProcessLookupError:
             return
@@ -137,7 +138,7 @@ def _end(process: subprocess.Popen[bytes]) -> None:
             continue
 
 
-def finished(env: dict[str, str], job: str, seconds: float = 90) -> str:
+def finished(env: dict[str, str], job: str, seconds: float = LIMIT) -> str:
     """Wait for a job (an array too) and return what the controller says of it last."""
     end, said = time.monotonic() + seconds, ""
     while time.monotonic() < end:
@@ -166,7 +167,7 @@ def ray(root: Path, programs: Path) -> Iterator[dict[str, str]]:
             words, env=env, stdout=log, stderr=log, stdin=subprocess.DEVNULL, start_new_session=True
         )
     try:
-        end = time.monotonic() + 90
+        end = time.monotonic() + 300
         while time.monotonic() < end and head.poll() is None:
             try:
                 socket.create_connection(("127.0.0.1", dashboard), timeout=1).close()

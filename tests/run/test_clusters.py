@@ -7,7 +7,6 @@ import os
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,6 +15,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 import clusters
 from environments import folder
+from patience import LIMIT, until
 from plans import make_job, tiny_workspace
 from workspaces import make_workspace
 
@@ -104,11 +104,14 @@ def test_before_the_time_limit_the_training_saves_and_the_same_job_goes_on(clust
     report = launch(study, run="base.toy.1", launcher="slurm", yes=True)
     job = report.data["runs"][0]["job"]
     assert "#SBATCH --time=00:01:00" in (study / "runs/base.toy.1/job.sbatch").read_text()
-    log, end = study / "runs/base.toy.1/stdout.log", time.monotonic() + 240
-    while time.monotonic() < end and "resumes True" not in (log.read_text() if log.exists() else ""):
+    log = study / "runs/base.toy.1/stdout.log"
+
+    def resumes() -> bool:
         # Slurm keeps a job that was started again back for two minutes; the test lets it go at once.
         subprocess.run(["scontrol", "update", f"jobid={job}", "starttime=now"], env=os.environ | cluster, capture_output=True, check=False)  # fmt: skip
-        time.sleep(1)
+        return "resumes True" in (log.read_text() if log.exists() else "")
+
+    until(resumes, every=1)
     clusters.finished(cluster, job)
     lines = [line for line in log.read_text().splitlines() if line.startswith("seed")]
     assert lines[0] == "seed 1 restart 0 resumes False" and lines[-1] == "seed 1 restart 1 resumes True"
@@ -120,7 +123,7 @@ def test_slurm_accepts_the_scripts_of_every_target_on_its_nodes_with_cards(clust
     env = os.environ | cluster
 
     def asked(text: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(["sbatch", "--test-only", "-p", "cards"], input=text, env=env, capture_output=True, text=True, timeout=60)  # fmt: skip
+        return subprocess.run(["sbatch", "--test-only", "-p", "cards"], input=text, env=env, capture_output=True, text=True, timeout=LIMIT)  # fmt: skip
 
     seen = 0
     for nodes in (1, 2, 4):
@@ -141,9 +144,7 @@ def test_a_job_of_a_real_ray_cluster_works_in_the_workspace(study: Path, monkeyp
         report = launch(study, run="base.toy.1", launcher="ray", yes=True)
         assert report.exit_code() == 0, (study / "runs/base.toy.1/submit.log").read_text()
         assert report.data["runs"][0]["job"].startswith("raysubmit")
-        end = time.monotonic() + 90
-        while time.monotonic() < end and not (study / "runs/base.toy.1/job_end.json").exists():
-            time.sleep(0.5)
+        until((study / "runs/base.toy.1/job_end.json").exists)
     assert Workspace(study).grid()[-1].state == "done"
     assert (study / "runs/base.toy.1/result.txt").read_text() == "../train.jsonl"
     assert "seed 1" in (study / "runs/base.toy.1/stdout.log").read_text()
@@ -164,14 +165,14 @@ def test_the_script_trained_by_slurm_is_told_saves_and_resumes_in_the_same_job(c
         lines = file.read_text().splitlines() if file.exists() else []
         return [json.loads(line) for line in lines if line.endswith("}")]
 
-    end = time.monotonic() + 120
-    while time.monotonic() < end and not any(int(x.get("step", 0)) >= 10 for x in log() if "loss" in x):  # type: ignore[call-overload]
-        time.sleep(0.1)
-    subprocess.run(["scancel", "--batch", "--signal=TERM", job], env=env, check=True, timeout=30)
-    while time.monotonic() < end and not any(x.get("event") == "resume" for x in log()):
+    def resumes() -> bool:
         subprocess.run(["scontrol", "update", f"jobid={job}", "starttime=now"], env=env, capture_output=True, check=False)  # fmt: skip
-        time.sleep(1)
-    clusters.finished(cluster, job, 180)
+        return any(x.get("event") == "resume" for x in log())
+
+    until(lambda: any(int(x.get("step", 0)) >= 10 for x in log() if "loss" in x))  # type: ignore[call-overload]
+    subprocess.run(["scancel", "--batch", "--signal=TERM", job], env=env, check=True, timeout=LIMIT)
+    until(resumes, every=1)
+    clusters.finished(cluster, job)
     resumed = [x for x in log() if x.get("event") == "resume"]
     assert len(resumed) == 1 and 10 <= int(resumed[0]["from_step"]) < 400, (run / "stdout.log").read_text()[-2000:]  # type: ignore[call-overload]
     steps = [int(x["step"]) for x in log() if "loss" in x]  # type: ignore[call-overload]

@@ -8,12 +8,12 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
+from patience import LIMIT, until
 from workspaces import make_workspace
 
 from papertrain.core.errors import PapertrainError, Refused
@@ -38,15 +38,7 @@ def record(work: Path, run: str = "base.toy.1") -> dict[str, object]:
 
 LAUNCH = "import sys; from papertrain.cli import main; sys.exit(main())"
 ON_A_TERMINAL = "import fcntl, os, sys, termios; os.setsid(); fcntl.ioctl(0, termios.TIOCSCTTY, 0); " + LAUNCH
-WAITS = "import pathlib, time\npathlib.Path('up').write_text('')\nfor _ in range(6000):\n    time.sleep(0.02)\n    if pathlib.Path('go').exists(): break\nelse: raise SystemExit(3)\nprint('done')"
-
-
-def until(what: Callable[[], bool]) -> None:
-    """Wait for an event; the limit is only there so that a broken test ends."""
-    end = time.monotonic() + 120
-    while not what():
-        assert time.monotonic() < end, "it never happened"
-        time.sleep(0.02)
+WAITS = "import pathlib, time\npathlib.Path('up').write_text('')\nfor _ in range(60000):\n    time.sleep(0.02)\n    if pathlib.Path('go').exists(): break\nelse: raise SystemExit(3)\nprint('done')"
 
 
 def test_without_yes_the_command_is_shown_and_nothing_starts(tmp_path: Path) -> None:
@@ -127,7 +119,7 @@ def test_a_killed_process_counts_as_128_plus_its_signal_and_is_started_again_whe
 def test_ctrl_c_and_sigterm_reach_the_training_and_its_exit_code_is_kept(
     tmp_path: Path, number: signal.Signals, code: int, ours: int
 ) -> None:
-    script = f"import signal, sys, time, pathlib\nsignal.signal({int(number)}, lambda n, f: (pathlib.Path('told').write_text('saved'), sys.exit({code})))\npathlib.Path('up').write_text('')\ntime.sleep(60)"
+    script = f"import signal, sys, time, pathlib\nsignal.signal({int(number)}, lambda n, f: (pathlib.Path('told').write_text('saved'), sys.exit({code})))\npathlib.Path('up').write_text('')\ntime.sleep(900)"
     work = study(tmp_path, script)
     start = [sys.executable, "-c", LAUNCH, "launch", str(work), "--run", "base.toy.1", "--yes"]
     process = subprocess.Popen(
@@ -136,7 +128,7 @@ def test_ctrl_c_and_sigterm_reach_the_training_and_its_exit_code_is_kept(
     until(lambda: (work / "up").exists() and Workspace(work).grid()[-1].state == "running")
     assert record(work)["exit_code"] is None
     process.send_signal(number)
-    out, _ = process.communicate(timeout=120)
+    out, _ = process.communicate(timeout=LIMIT)
     assert process.returncode == ours and number.name in out and "--resume" in out
     assert (work / "told").read_text() == "saved"
     assert (record(work)["exit_code"], record(work)["stopped_by"]) == (code, number.name)
@@ -155,7 +147,7 @@ def test_a_terminal_that_closes_ends_neither_the_training_nor_its_record(tmp_pat
     time.sleep(0.3)
     assert process.poll() is None, "it ended with its terminal"
     (work / "go").write_text("")
-    process.wait(timeout=120)
+    process.wait(timeout=LIMIT)
     assert (record(work)["exit_code"], record(work)["stopped_by"]) == (0, None)
     assert Workspace(work).grid()[-1].state == "done" and process.returncode != -signal.SIGHUP
 

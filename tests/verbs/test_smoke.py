@@ -12,6 +12,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "configs"))
 from environments import folder
+from patience import LIMIT
 from plans import tiny_workspace
 
 from papertrain.verbs.launch import launch
@@ -44,7 +45,7 @@ def test_the_preflight_passes_on_like_nodes_and_names_the_one_that_differs(tmp_p
     data.write_text("{}\n")
 
     def start(*words: str) -> tuple[int, dict[str, object]]:
-        done = subprocess.run([str(python), "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2", *words], cwd=tmp_path, env=env, capture_output=True, text=True, timeout=200)  # fmt: skip
+        done = subprocess.run([str(python), "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2", *words], cwd=tmp_path, env=env, capture_output=True, text=True, timeout=LIMIT)  # fmt: skip
         line = next(x for x in done.stdout.splitlines() if '"preflight"' in x)
         return done.returncode, json.loads(line)
 
