@@ -95,7 +95,7 @@ def assemble(
 ) -> TrainingPlan:
     model, data, compute, rules = q.model, q.dataset, q.compute, q.rules
     steps_task.check_method(model, compute, method.value)
-    precision = settle(steps_task.precision(compute.gpu), sets)
+    precision = settle(steps_task.precision(compute.gpu, model), sets)
     optimizer = settle(steps_task.optimizer(), sets)
     attention = settle(steps_task.attention(compute.gpu, model), sets)
     asked_length = q.seq_len if q.seq_len is not None else sets.get("sequence_length")

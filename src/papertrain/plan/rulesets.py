@@ -32,6 +32,7 @@ _FAMILIES = (
     ("gemma", re.compile(r"gemma", re.I)),
     ("olmo", re.compile(r"olmo", re.I)),
     ("qwen", re.compile(r"qwen|qwq", re.I)),
+    ("t5", re.compile(r"(?<![a-z])(?:u?m|by)?t5(?![0-9])", re.I)),
     ("llama-2", re.compile(r"llama|vicuna|alpaca|wizardlm", re.I)),
 )
 

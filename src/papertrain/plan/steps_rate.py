@@ -48,7 +48,8 @@ def reason(r: Rate, rules: str, task: str, method: str, model: ModelSpec, batch:
     else:
         parts.append(f"at any batch (here {batch}), as practice keeps it")
     if r.family_factor != 1:
-        parts.append(f"× {r.family_factor:g}, as {family} models bear less than Llama-2")
+        bear = "bear less" if r.family_factor < 1 else "need more"
+        parts.append(f"× {r.family_factor:g}, as {family} models {bear} than Llama-2")
     if r.size_factor != 1:
         parts.append(f"× {r.size_factor:.2f} for {show_count(model.parameters)} parameters")
     if rules == "evidence":

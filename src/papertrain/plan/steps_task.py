@@ -102,8 +102,9 @@ def method(model: ModelSpec, task: str, asked: str | None) -> Decision[str]:
     )  # fmt: skip
 
 
-def precision(gpu: Gpu) -> Decision[str]:
-    """bf16 where the card has it, fp16 with loss scaling where it has only that, fp32 on a processor."""
+def precision(gpu: Gpu, model: ModelSpec) -> Decision[str]:
+    """bf16 where the card has it; fp16 with loss scaling where it has only that, but for models that overflow there; fp32 on a
+    processor."""
     source = gpu.sources.get("peak_bf16_dense_flops") or law("machine").source("precision")
     cc = f" (compute capability {gpu.compute_capability})" if gpu.compute_capability else ""
     if gpu.id == "cpu":
@@ -116,6 +117,11 @@ def precision(gpu: Gpu) -> Decision[str]:
             source=source,
             why=f"{gpu.label} has it{cc}, and bf16 needs no loss scaling",
         )
+    if gpu.peak_fp16_dense_flops and family(model) in law("machine").get("overflows.families"):
+        return Decision(
+            name="precision", value="fp32", rests_on=("compute", "model"), source=law("machine").source("overflows"),
+            why=f"{gpu.label} has no bf16{cc}, and {model.name.rpartition('/')[2]} overflows in fp16: its numbers were made in bf16",
+        )  # fmt: skip
     if gpu.peak_fp16_dense_flops:
         return Decision(
             name="precision", value="fp16", rests_on=("compute",), source=gpu.sources.get("peak_fp16_dense_flops") or source,
