@@ -8,6 +8,7 @@ import os
 from pathlib import Path
 
 import pytest
+from runner import command
 
 from papertrain import mcp, verbs
 from papertrain.core.schema import readable
@@ -70,3 +71,22 @@ def test_a_log_that_goes_away_while_logs_are_listed_is_no_fault(tmp_path: Path, 
 
     monkeypatch.setattr(Path, "is_file", gone)
     assert len(mcp.logs([tmp_path])) == 2
+
+
+@pytest.mark.parametrize("place", [".papertrain/lock", ".papertrain/digests.json", "runs/earlier/x/record.json", "evidence.jsonl", "MANIFEST.json"])  # fmt: skip
+@pytest.mark.parametrize("odd", ["pipe", "folder", "broken", "deep", "loop"])
+def test_whatever_stands_where_the_tool_reads_or_locks_is_one_line_and_no_wait(tmp_path: Path, place: str, odd: str) -> None:  # fmt: skip
+    study = tmp_path / "work"
+    (study / "runs/a.d.1").mkdir(parents=True)
+    (study / "study.toml").write_text(
+        '[study]\nseeds = [1]\n[methods.a]\nkind = "command"\ncommand = "x"\n[datasets.d]\n'
+    )
+    file = study / place
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.unlink(missing_ok=True)
+    make = {"pipe": lambda: os.mkfifo(file), "folder": file.mkdir, "loop": lambda: file.symlink_to(file.name), "broken": lambda: file.write_bytes(b'{"a": "\xe9\xff'), "deep": lambda: file.write_text("[" * 200_000)}  # fmt: skip
+    make[odd]()
+    for words in (["status", study], ["status", study, "--confirm", "derive"], ["package", study, "-o", study.parent / "b", "--anonymous"], ["evaluate", study]):  # fmt: skip
+        done = command(*words, cwd=tmp_path)
+        assert done.code in (0, 1, 2, 3) and "Traceback" not in done.err, (words, done.err)
+        assert done.code < 2 or len(done.err.strip().splitlines()) == 1, (words, done.err)

@@ -20,7 +20,7 @@ from collections.abc import Iterator
 from contextvars import ContextVar
 from pathlib import Path, PurePosixPath
 from types import TracebackType
-from typing import IO
+from typing import IO, Any
 
 from msgspec.structs import replace
 
@@ -121,6 +121,15 @@ def read_text(path: Path, *, limit: int = TEXT_LIMIT, what: str = "file") -> str
     return raw.removeprefix(b"\xef\xbb\xbf").decode("utf-8", "replace")
 
 
+def json_object(path: Path, *, limit: int = TEXT_LIMIT) -> dict[str, Any] | None:
+    """The JSON object in a file that a program left there; None where it is missing, no file, broken, or no object."""
+    try:
+        content = json.loads(read_text(path, limit=limit))
+    except (PapertrainError, ValueError, RecursionError):
+        return None
+    return content if isinstance(content, dict) else None
+
+
 def unified(old: str, new: str, name: str) -> str:
     """A unified diff from old to new, or an empty text where they are the same."""
     lines = difflib.unified_diff(old.splitlines(keepends=True), new.splitlines(keepends=True), f"a/{name}", f"b/{name}")
@@ -150,7 +159,7 @@ def locked(root: Path, *, wait_seconds: float = 20.0) -> Iterator[None]:
     folder = root / HIDDEN
     contained(root, folder, folder / "lock")
     folder.mkdir(parents=True, exist_ok=True)
-    with (folder / "lock").open("a") as handle:
+    with writable_file(folder / "lock").open("a") as handle:
         end = time.monotonic() + wait_seconds
         while True:
             try:
@@ -175,7 +184,7 @@ def held(root: Path, what: str) -> Iterator[None]:
     lock = folder / f"{re.sub('[^A-Za-z0-9_.-]', '_', what)}.lock"
     contained(root, folder, lock)
     folder.mkdir(parents=True, exist_ok=True)
-    with lock.open("a") as handle:
+    with writable_file(lock).open("a") as handle:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
@@ -336,11 +345,8 @@ class Writer:
         return str(pure)
 
     def _digests(self, name: str = DIGESTS) -> dict[str, str]:
-        try:
-            known = json.loads((self.root / name).read_text("utf-8"))
-        except (OSError, ValueError, RecursionError):
-            return {}
-        return {k: v for k, v in known.items() if isinstance(v, str)} if isinstance(known, dict) else {}
+        known = json_object(self.root / name) or {}
+        return {k: v for k, v in known.items() if isinstance(v, str)}
 
     def _compare(self, digests: dict[str, str]) -> None:
         self.changes = []
@@ -425,6 +431,7 @@ class Writer:
 
 def _append(path: Path, text: str) -> None:
     """Lines added whole: a torn last line of a killed run is closed first."""
+    writable_file(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("ab+", buffering=0) as f:
         size = f.seek(0, os.SEEK_END)
@@ -457,4 +464,4 @@ def _binary(data: bytes) -> bool:
 def open_log(path: Path) -> IO[bytes]:
     """A file that a run's output is written to, beside the writer: unbuffered and append-only."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    return path.open("ab", buffering=0)
+    return writable_file(path).open("ab", buffering=0)

@@ -13,7 +13,7 @@ from typing import Any, Literal, TypeVar
 import msgspec
 
 from papertrain.core.errors import PapertrainError, nearest
-from papertrain.core.files import HIDDEN, read_text
+from papertrain.core.files import HIDDEN, json_object, read_text
 from papertrain.core.training import TrainingPlan, read_plan
 from papertrain.core.values import Mode, Record
 
@@ -252,22 +252,21 @@ class Workspace:
         record = self.run_path(run) / "record.json"
         if not record.is_file():
             return "missing", "not started yet"
-        try:
-            content = json.loads(record.read_text("utf-8"))
-        except (OSError, ValueError):
+        content = json_object(record)
+        if content is None:
             return "failed", "its record.json cannot be read"
-        code = content.get("exit_code") if isinstance(content, dict) else None
-        if code is None and isinstance(content, dict) and content.get("job"):
+        code = content.get("exit_code")
+        if code is None and content.get("job"):
             code = _job_code(self.run_path(run))
             content |= {"stopped_by": "SIGTERM"} if code == 143 else {}
         if code == 0:
             old = _outdated(content, digest, steps)
             return ("stale", old) if old else ("done", "finished with exit code 0")
         if code is None:
-            if isinstance(content, dict) and content.get("job"):
+            if content.get("job"):
                 return "running", f"submitted as job {content['job']}"
-            pid = content.get("pid") if isinstance(content, dict) else None
-            if pid is None and isinstance(content, dict) and "pid" in content:
+            pid = content.get("pid")
+            if pid is None and "pid" in content:
                 return "missing", "prepared, but its program never started"
             alive = isinstance(pid, int) and _alive(pid)
             return ("running", f"process {pid}") if alive else ("interrupted", "it never recorded an end")
@@ -279,11 +278,7 @@ class Workspace:
 
     def state(self, name: str) -> dict[str, Any]:
         """A JSON object that the tool keeps in `.papertrain/` (confirmations, inputs); empty where there is none."""
-        try:
-            content = json.loads((self.root / HIDDEN / name).read_text("utf-8"))
-        except (OSError, ValueError):
-            return {}
-        return content if isinstance(content, dict) else {}
+        return json_object(self.root / HIDDEN / name) or {}
 
 
 def has_checkpoint(folder: Path) -> bool:
@@ -293,10 +288,7 @@ def has_checkpoint(folder: Path) -> bool:
 
 def _job_code(folder: Path) -> int | None:
     """The exit code that a job's own script left behind when it ended; None while it waits or runs."""
-    try:
-        code = json.loads((folder / JOB_END).read_text("utf-8")).get("exit_code")
-    except (OSError, ValueError, AttributeError):
-        return None
+    code = (json_object(folder / JOB_END) or {}).get("exit_code")
     return code if isinstance(code, int) else None
 
 
@@ -338,8 +330,8 @@ def split_run_id(run: str) -> tuple[str, str, int]:
 
 def _ours(root: Path) -> str | None:
     try:
-        return str(tomllib.loads((root / STUDY).read_text("utf-8")).get("study", {}).get("ours"))
-    except (OSError, ValueError, AttributeError):
+        return str(tomllib.loads(read_text(root / STUDY, limit=2**20)).get("study", {}).get("ours"))
+    except (PapertrainError, ValueError, AttributeError, RecursionError):
         return None
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import sys
@@ -12,7 +11,7 @@ from typing import Any, Literal
 from papertrain.core.commands import line
 from papertrain.core.environment import read_environment
 from papertrain.core.evidence import read_evidence, stale
-from papertrain.core.files import sha256_file
+from papertrain.core.files import json_object, sha256_file
 from papertrain.core.gate import confirmation
 from papertrain.core.program import program_of
 from papertrain.core.texts import say
@@ -154,11 +153,8 @@ def _last_record(work: Workspace, run: Run | None) -> dict[str, Any]:
     own = [] if run is None else [work.run_path(run.id) / "record.json"]
     every = sorted((work.root / "runs").glob("*/record.json"), key=lambda p: p.stat().st_mtime, reverse=True)
     for file in [*(p for p in own if p.is_file()), *every[:5]]:
-        try:
-            found = json.loads(file.read_text("utf-8"))
-        except (OSError, ValueError, RecursionError):
-            continue
-        if isinstance(found, dict) and (run is not None or found.get("target") != "command"):
+        found = json_object(file)
+        if found is not None and (run is not None or found.get("target") != "command"):
             return found
     return {}
 
@@ -351,10 +347,10 @@ def _proposed(run: Path) -> str:
     if not known or any(f.stat().st_mtime > known[-1].stat().st_mtime + 1 for f in run.glob("*.log")):
         return ""
     try:
-        found = json.loads(known[-1].read_text("utf-8"))["diagnoses"]
+        found = (json_object(known[-1]) or {})["diagnoses"]
         fixes = [f for d in found for f in d["fixes"] if f.get("patch") or f.get("edits")]
         return str(fixes[0]["id"]) if fixes else ""
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+    except (KeyError, TypeError, AttributeError):
         return ""
 
 
@@ -406,9 +402,9 @@ def _package(work: Workspace) -> Step:
     if not manifest.is_file():
         return Step(step=6, name="package", state="missing", because=say("no MANIFEST.json"), next=command)
     try:
-        files = dict(json.loads(manifest.read_text("utf-8"))["files"])
+        files = dict((json_object(manifest) or {})["files"])
         held = {n: e.get("source_sha256") for n, e in files.items()}
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+    except (ValueError, KeyError, TypeError, AttributeError):
         return Step(step=6, name="package", state="stale", because=say("MANIFEST.json cannot be read"), next=command)
     for name, digest in held.items():
         source = work.root / name

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import getpass
-import json
 import re
 import socket
 import subprocess
@@ -14,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from papertrain.core.errors import PapertrainError
-from papertrain.core.files import read_text
+from papertrain.core.files import json_object, read_text
 from papertrain.core.project import read_project
 from papertrain.core.redact import Hidden
 from papertrain.core.standing import Standing, short
@@ -184,11 +183,7 @@ def _text(path: Path) -> str:
 
 def _runs(root: Path) -> Iterator[tuple[str, str]]:
     for file in (root / "runs").rglob("record.json"):
-        try:
-            record = json.loads(file.read_bytes()[:READ])
-        except (OSError, ValueError, RecursionError):
-            continue
-        yield from _recorded(record)
+        yield from _recorded(json_object(file, limit=READ))
     for folder in ("configs", "runs"):
         for file in sorted((root / folder).rglob("*")):
             if (

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from pathlib import Path
 
 from papertrain.core.commands import line, quoted
+from papertrain.core.files import json_object
 from papertrain.core.outputs import outputs
 from papertrain.core.workspace import Data, Run, Study, Workspace
 
@@ -60,9 +60,9 @@ def predicting(work: Workspace, run: Run) -> str | None:
     """The line by which a finished run predicts the study's test file, without training again; None where none is known."""
     test = work.study.data(run.data).test
     try:
-        record = json.loads((work.run_path(run.id) / "record.json").read_text("utf-8"))
+        record = json_object(work.run_path(run.id) / "record.json") or {}
         words, target = [str(w) for w in record["words"]], record.get("target")
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+    except (KeyError, TypeError):
         return None
     script = f"configs/{run.method}/script/evaluate.py"
     if not test or target != "script" or not words or not (work.root / script).is_file():

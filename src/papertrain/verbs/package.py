@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -206,8 +205,6 @@ def _listed(bundle: Path) -> set[str]:
 
 
 def _record(file: Path) -> dict[str, Any]:
-    try:
-        content = json.loads(file.read_text("utf-8"))
-    except (OSError, ValueError):
-        return {}
-    return content if isinstance(content, dict) else {}
+    from papertrain.core.files import json_object
+
+    return json_object(file) or {}
