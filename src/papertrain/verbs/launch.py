@@ -117,15 +117,16 @@ def launch(
     if env is not None and env != "auto":
         todo = [structs.replace(one, asked_environment=str(Path(env).absolute())) for one in todo]
     stopped = next((e for one in todo if (e := here.cannot_start(space, one, environment)) is not None), None)
+    if stopped is None and launcher is None:
+        stopped = before.without_cards(space, todo)
     if stopped is not None and yes and not dry_run:
         raise stopped
-    if yes and not dry_run and launcher is None:
-        before.refuse_too_few_cards(space, todo)
     if stopped is not None or dry_run or not (yes or showing.asked(body)):
         why = say("a dry run: nothing was started") if dry_run else say("nothing was started: add --yes to start it")
         again = showing.again(work, run=run, missing=missing, max=max_, target=target, launcher=launcher, resume=resume, overwrite=overwrite, env=env,
                               supervise=supervise, requeue=requeue, repair=repair)  # fmt: skip
         if stopped is not None:
+            warnings = [w for w in warnings if w != stopped.says]
             warnings.append("; ".join((stopped.says.partition(";")[0], *stopped.ask)))
             again = stopped.command or again
         return Report(verb="launch", mode=settled, result=say("{n} to start: {first}", n=len(todo), first=", ".join(one.run.id for one in todo[:3])),

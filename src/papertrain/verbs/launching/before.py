@@ -29,19 +29,24 @@ def too_few_cards(todo: Sequence[Ready]) -> list[str]:
     ]
 
 
-def refuse_too_few_cards(space: Workspace, todo: Sequence[Ready]) -> None:
+def without_cards(space: Workspace, todo: Sequence[Ready]) -> Refused | None:
     """Several processes without a card for each would share one, or crawl on the processor: nobody means that unasked."""
-    several = [one for one in todo if one.program.devices > 1]
-    if few := too_few_cards(several):
-        raise Refused(
-            few[0],
-            code="too-few-cards",
-            ask=[
-                "start it on the machine that has them, or submit it: --launcher slurm",
-                f"or plan for what is here: {line('papertrain', 'plan', space.root, '--gpu', 'cpu' if not cards_here() else f'{cards_here()}x CARD')}",
-                "or start it all the same: --launcher torchrun",
-            ],
-        )
+    few = too_few_cards([one for one in todo if one.program.devices > 1])
+    if not few:
+        return None
+    return Refused(
+        few[0], code="too-few-cards", command=line("papertrain", "plan", space.root, "--gpu", _cards_here()),
+        ask=["start it on the machine that has them, or submit it: --launcher slurm", "start it here all the same: --launcher torchrun", "or plan for what is here"],
+    )  # fmt: skip
+
+
+def _cards_here() -> str:
+    """This machine as `--gpu` takes it."""
+    from papertrain.facts.detect import detect_compute
+
+    have = cards_here()
+    found = detect_compute() if have else None
+    return f"{have}x {found.gpu.label}" if found else "cpu"
 
 
 def stale(space: Workspace, chosen: Sequence[Run], mode: Mode) -> list[str]:

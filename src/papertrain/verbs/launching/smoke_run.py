@@ -58,16 +58,13 @@ def smoke(
             ask=["srun --pty bash, or salloc, then the same command"],
         )
     body = "\n".join(showing.shown(first, environment)).replace(f"runs/{run.id}", folder)
-    stopped = cannot_start(work, first, environment)
+    stopped = cannot_start(work, first, environment) or before.without_cards(work, [first])
     if start and stopped is not None:
         raise stopped
-    if start:
-        before.refuse_too_few_cards(work, [first])
-    few = before.too_few_cards([first])
     again = line("papertrain", "launch", work.root, "--smoke", "--yes")
     if not start:
         return Report(verb="launch", mode=mode, result=say("a smoke run of {run}: {n} steps, killed after {k} and resumed", run=run.id, n=STEPS, k=KILLED_AT),
-                      body=body, explanation=say("nothing was started: add --yes to start it"), action=again if stopped is None else stopped.command or again, warnings=(*few, *(() if stopped is None else ("; ".join((stopped.says, *stopped.ask)),))),
+                      body=body, explanation=say("nothing was started: add --yes to start it"), action=again if stopped is None else stopped.command or again, warnings=() if stopped is None else ("; ".join((stopped.says, *stopped.ask)),),
                       data={"runs": [{"run": run.id, "argv": list(first.start.words)}], "started": False})  # fmt: skip
     place = work.root / folder
     contained(work.root, place)
