@@ -175,6 +175,29 @@ def test_fonts_are_embedded_truetype(tmp_path: Path, drawn: dict[str, Files]) ->
     assert lines and all("TrueType" in line and " yes yes yes" in line for line in lines)
 
 
+def _has_chinese_font() -> bool:
+    found = subprocess.run(["fc-list", ":lang=zh", "family"], capture_output=True, text=True, check=False).stdout if shutil.which("fc-list") else ""  # fmt: skip
+    return "Noto Serif CJK" in found
+
+
+@pytest.mark.skipif(not _has_chinese_font(), reason="no Chinese font is installed (Debian: fonts-noto-cjk)")
+def test_chinese_names_are_drawn_with_a_font_of_this_machine(tmp_path: Path) -> None:
+    d = msgspec.structs.replace(
+        DRAWINGS["confusion"], rows=tuple((g, p, 1) for g in ("好评", "差评") for p in ("好评", "差评"))
+    )
+    files = draw(confusion.FIGURE, d)
+    assert files.boxes == "" and "xeCJK" in next(t for n, t in files.texts.items() if n.endswith(".tikz.tex"))
+    if shutil.which("pdftotext"):
+        (tmp_path / "x.pdf").write_bytes(next(b for n, b in files.binaries.items() if n.endswith(".pdf")))
+        words = subprocess.run(["pdftotext", str(tmp_path / "x.pdf"), "-"], capture_output=True, text=True, check=True).stdout  # fmt: skip
+        assert "好评" in words and "差评" in words
+
+
+def test_a_figure_without_such_names_looks_for_no_font() -> None:
+    files = draw(confusion.FIGURE, DRAWINGS["confusion"])
+    assert not any("findSystemFonts" in t or "xeCJK" in t for t in files.texts.values())
+
+
 def test_characters_that_no_font_has_are_named() -> None:
     d = msgspec.structs.replace(
         DRAWINGS["confusion"], rows=tuple((g, p, 1) for g in ("\U00012000", "b") for p in ("\U00012000", "b"))

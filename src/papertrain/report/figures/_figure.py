@@ -15,6 +15,7 @@ from papertrain.core.errors import PapertrainError
 from papertrain.core.redact import redact
 from papertrain.core.values import Record
 from papertrain.report.escape import csv_cell
+from papertrain.report.figures._letters import FIND, NEEDS, east_asian
 
 OKABE_ITO = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#56B4E9", "#CC79A7", "#000000", "#F0E442")
 """Readable for colour-blind readers; yellow, weak on white, comes last. Hatches, markers and dashes carry the same in grey."""
@@ -130,7 +131,13 @@ def script(f: Figure, d: Drawing) -> str:
     options = ascii(d.options)
     head = PRELUDE.format(title=d.title.replace('"""', "'''").replace("\\", "/"), name=d.name, width=round(d.width, 3), height=round(d.height, 3), colours=list(OKABE_ITO),
                           size=d.size, options=options)  # fmt: skip
-    return head + f.script.strip("\n") + "\n" + CODA
+    more = FIND + "\n\n" if has_east_asian(d) else ""
+    return head + more + f.script.strip("\n") + "\n" + CODA
+
+
+def has_east_asian(d: Drawing) -> bool:
+    """Whether a name in it needs a font beside those of the style."""
+    return east_asian(repr(d.options), d.title, *d.header, *(x for row in d.rows for x in row))
 
 
 def without_secrets(d: Drawing) -> Drawing:
@@ -183,8 +190,9 @@ def tikz_head(d: Drawing, *, libraries: Sequence[str] = ()) -> str:
     need = "\\usepackage{pgfplots}\\pgfplotsset{compat=1.18}" + "".join(
         f"\\usepgfplotslibrary{{{x}}}" for x in libraries
     )
+    letters = f". {NEEDS}" if has_east_asian(d) else ""
     colours = "".join(f"\\definecolor{{pt{chr(97 + i)}}}{{HTML}}{{{c[1:]}}}\n" for i, c in enumerate(OKABE_ITO))
-    return f"% {d.title}. Written by papertrain from {d.name}.csv; needs {need}\n{colours}"
+    return f"% {d.title}. Written by papertrain from {d.name}.csv; needs {need}{letters}\n{colours}"
 
 
 def colour(i: int) -> str:
