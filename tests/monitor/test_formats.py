@@ -185,6 +185,8 @@ def test_a_second_training_in_the_same_file_whose_epochs_begin_anew_is_another_r
     run = History("x", [read_text("\n".join(rows(9.0) + rows(5.0)))])
     c = run.raw_loss
     assert c is not None and c.runs == 2 and max(c.values) < 5 and c.steps[-1] == 2900
+    shorter = History("x", [read_text("\n".join(rows(9.0) + rows(5.0)[:20]))])
+    assert shorter.last_step == 1900
     assert judge(run).level == "normal"
 
 
@@ -212,3 +214,17 @@ def test_the_reward_of_a_hand_written_loop_is_a_reward():
     run = History("x", [read_text(text, "progress.csv")])
     reward = next(s for s in judge(run).signals if s.name == "reward_margin")
     assert run.task == "rl" and reward.level == "normal" and run.last_step == 199 * 300
+
+
+def test_a_resume_from_an_earlier_epoch_goes_on_where_that_epoch_began():
+    def rows(first: int, last: int) -> list[str]:
+        return [
+            f"03/25 19:53:52 - mmengine - INFO - Epoch(train)  [{e}][{i:4d}/1000]  lr: 1.0e-03  loss: {9 - e / 10 - i / 20000:.4f}"
+            for e in range(first, last + 1)
+            for i in range(50, 1001, 50)
+        ]
+
+    run = History("x", [read_text("\n".join(rows(1, 12) + rows(9, 20)))])
+    c = run.raw_loss
+    assert c is not None and c.runs == 1 and c.resumed == [8050] and c.steps[-1] == 20_000
+    assert judge(run).level == "normal"

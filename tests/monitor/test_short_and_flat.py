@@ -134,3 +134,10 @@ def test_the_monitor_file_of_a_gym_is_rewards():
     run = History("x", [read_text(text, "0.monitor.csv")])
     reward = run.one("reward")
     assert run.task == "rl" and reward is not None and len(reward) == 150 and reward.values[-1] == -51
+
+
+def test_a_loss_that_is_huge_at_first_and_only_falls_is_a_large_sum():
+    values = [1.4e13 / (1 + i) ** 4 + 13 for i in range(200)]
+    assert level(rows(values), "train_loss") == "normal"
+    values[17] = 4e14
+    assert level(rows(values), "train_loss") == "warning"

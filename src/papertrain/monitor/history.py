@@ -172,14 +172,15 @@ class History:
 
     @cached_property
     def last_step(self) -> int:
+        loss = self.one("train_loss")
+        begun = loss.lines[0] if loss is not None and len(loss) and loss.runs > 1 else 0
         tops = [
-            max(column.steps)
+            column.steps[-1] if begun else max(column.steps)
             for t in self.tables
             if t.reader not in TELEMETRY
             for column in t.columns.values()
-            if len(column)
+            if len(column) and column.lines[-1] >= begun  # of several runs in one file the last counts
         ]
-        loss = self.one("train_loss")
         return max([0, *tops, *([loss.steps[-1]] if loss and len(loss) else [])])
 
     @cached_property

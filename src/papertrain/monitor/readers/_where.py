@@ -32,7 +32,8 @@ class Place:
         self.table = table
         self.step, self.epoch = NO_STEP, nan
         self.inside = NO_STEP
-        self.per_epoch = 0
+        self.per_epoch = self.longest = 0
+        self.base = 1.0
         self.epochs = 0.0
         self.offset = 0
         self.counted = self.turned = self.again = False
@@ -80,14 +81,18 @@ class Place:
         first = not self.counted
         self.counted = True
         whole = self.epoch == self.epoch
+        if first and whole:
+            self.base = min(1.0, self.epoch)
         if first and whole and of and self.epoch > 1:
             self.offset = int(self.epoch - 1) * of  # the log of a run that was resumed
         elif self.again and inside <= self.inside:
-            self.offset = 0  # the epochs begin anew too: another training in the same file
+            # The epochs go back too: another training in the same file, or the epoch at which one was resumed.
+            self.offset = max(0, int(self.epoch - self.base)) * (of or self.per_epoch or self.longest)
         elif self.turned and inside <= self.inside:
             self.offset += of or self.per_epoch or self.inside + 1
         self.turned = self.again = False
         self.inside, self.per_epoch = inside, of or self.per_epoch
+        self.longest = max(self.longest, inside + 1)
         self.step = self.offset + inside
         if not of:
             return

@@ -38,6 +38,8 @@ def check(run: History) -> Iterator[Verdict]:
             )
         elif len(y) >= 2 and max(y[:20]) > 1000 * max(0.01, median(y[-max(3, len(y) // 4) :])) and max(y[:20]) > 1e4:
             i = y.index(max(y[:20]))
+            if i < 2 and len(y) > 20 and max(y[10:]) < y[i] / 2:
+                return  # it began there and fell: a sum over many rows, or targets that nobody scaled
             yield verdict(
                 RULE.id,
                 "train_loss",
