@@ -11,6 +11,7 @@ from papertrain.core.texts import english, say
 from papertrain.core.workspace import Workspace
 from papertrain.report import html_table, latex, markdown
 from papertrain.report.figures._figure import Files
+from papertrain.report.figures._letters import east_asian
 from papertrain.results import statement
 from papertrain.results.records import Issue
 from papertrain.verbs.comparing.build import Comparison, sheet_of
@@ -48,6 +49,8 @@ def write(
                     w.binary(name, blob)
                 if files.boxes:
                     found.issues.append(_boxes(files))
+            if east_asian(*sheet.rows, *sheet.datasets):
+                found.issues.append(_letters())
         for name, text in _study(found, asked).items():
             w.text(name, text)
     return found, [c.path for c in w.changes]
@@ -61,6 +64,11 @@ def _boxes(files: Files) -> Issue:
         characters=files.boxes[:12],
     )
     return Issue(says=says, file=name, code="no-glyph")
+
+
+def _letters() -> Issue:
+    says = say("names in Chinese, Japanese or Korean: pdflatex stops at them; xelatex or lualatex with {package} sets them", package="xeCJK")  # fmt: skip
+    return Issue(says=says, file="tables/main.tex", code="needs-xecjk")
 
 
 def _own_evidence(w: Writer, found: Comparison) -> None:
