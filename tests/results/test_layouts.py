@@ -671,3 +671,38 @@ class TestPublished:
         assert read(text(tmp_path, "chart.csv", chart))[0] == {("ours", "", "accuracy"): 0.8}
         history = "_step,_runtime,_timestamp,eval/accuracy,train/loss\n1,2,3,0.5,0.6\n2,3,4,0.7,\n"
         assert read(text(tmp_path, "history.csv", history))[0] == {("", "", "accuracy"): 0.7}
+
+    def test_a_classification_report_is_one_system_and_its_rows_are_classes(self, tmp_path: Path) -> None:
+        csv = ",precision,recall,f1-score,support\nneg,0.8,0.7,0.75,100\npos,0.9,0.8,0.85,50\naccuracy,0.8,0.8,0.8,0.8\nmacro avg,0.85,0.75,0.80,150\nweighted avg,0.84,0.74,0.79,150\n"
+        said = {"accuracy": 0.8, "macro_precision": 0.85, "macro_recall": 0.75, "macro_f1": 0.8, "weighted_precision": 0.84, "weighted_recall": 0.74, "weighted_f1": 0.79}  # fmt: skip
+        assert read(text(tmp_path, "report.csv", csv))[0] == {("", "", m): v for m, v in said.items()}
+        average = {"precision": 0.85, "recall": 0.75, "f1-score": 0.8, "support": 150.0}
+        document = {"neg": average, "accuracy": 0.8, "macro avg": average}
+        assert read(text(tmp_path, "report.json", document))[0] == {("", "", "accuracy"): 0.8, ("", "", "macro_precision"): 0.85, ("", "", "macro_recall"): 0.75, ("", "", "macro_f1"): 0.8}  # fmt: skip
+
+    def test_scores_below_the_first_level_are_read_and_training_is_not(self, tmp_path: Path) -> None:
+        document = {"model": "ours", "test": {"metrics": {"accuracy": 0.8, "f1": {"macro": 0.7}}, "n": 500}, "dev": {"metrics": {"accuracy": 0.9}}, "train": {"metrics": {"accuracy": 0.99}}}  # fmt: skip
+        assert read(text(tmp_path, "metrics.json", document))[0] == {("ours", "", "accuracy"): 0.8, ("ours", "", "macro_f1"): 0.7}  # fmt: skip
+        tasks = {"results": {"sst2": {"accuracy": 0.8}, "mnli": {"accuracy": 0.7}}, "seed": 1}
+        assert read(text(tmp_path, "results.json", tasks))[0] == {("", "sst2", "accuracy"): 0.8, ("", "mnli", "accuracy"): 0.7}  # fmt: skip
+        for method in ("ours", "base"):
+            text(tmp_path, f"paper/{method}/metrics.json", document | {"model": method})
+        assert {(s.system, s.dataset) for s in collect([("", tmp_path / "paper")]).scores} == {("ours", ""), ("base", "")}  # fmt: skip
+
+    def test_cells_in_bold_with_their_deviation_and_thousands_are_numbers(self, tmp_path: Path) -> None:
+        table = "| Model | SST-2 | Fights |\n|---|---|---|\n| base | 92.1 ± 0.3 | 1,100.0 |\n| **ours** | **93.4±0.2** | 1,234.5 |\n"
+        scores, _ = read(text(tmp_path, "t.md", table))
+        assert {(s, d): v for (s, d, _), v in scores.items()} == {("base", "SST-2"): 92.1, ("ours", "SST-2"): 93.4, ("base", "Fights"): 1100.0, ("ours", "Fights"): 1234.5}  # fmt: skip
+
+    def test_more_errors_than_words_are_a_percentage_all_the_same(self, tmp_path: Path) -> None:
+        found = read_file(
+            text(
+                tmp_path,
+                "t.csv",
+                "model,dataset,WER\nours,clean,2.1\nours,other,5.0\nbase,clean,2.5\nbase,other,104.2\n",
+            ),
+            {},
+        )
+        assert {s.scale for s in found.scores} == {"percent"}
+        found = read_file(text(tmp_path, "u.csv", "model,WER\nours,0.21\nbase,1.04\nother,0.3\n"), {})
+        assert {s.scale for s in found.scores} == {"fraction"}

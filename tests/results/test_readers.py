@@ -43,6 +43,7 @@ SAMPLES: dict[str, tuple[str, str]] = {
     "table": ("scores.csv", "method,dataset,metric,seed,value\nours,sst2,accuracy,1,0.91\nours,sst2,accuracy,2,0.93\nbase,sst2,accuracy,1,-\n"),
     "vlmeval": ("qwen2-vl_MMBench_DEV_EN_acc.csv", '"split","Overall","AR","CP"\n"dev","0.7439","0.7889","0.8142"\n'),
     "llamafactory-eval": ("results.log", "        Average: 62.30\n           STEM: 55.10\nSocial Sciences: 70.00\n     Humanities: 61.25\n          Other: 65.00\n"),
+    "classification-report": ("report.json", json.dumps({"neg": {"precision": 0.8, "recall": 0.7, "f1-score": 0.75, "support": 100}, "accuracy": 0.8, "macro avg": {"precision": 0.85, "recall": 0.75, "f1-score": 0.8, "support": 150}})),
     "numbers": ("m.json", json.dumps({"accuracy": 92.80000000000001, "note": "percent"})),
 }  # fmt: skip
 

@@ -221,7 +221,8 @@ class TestItemsAndSeeds:
     def test_pooled_examples_never_become_n(self, tmp_path: Path) -> None:
         for m, x in (("ours", A), ("base", B)):
             for s in (1, 2, 3):
-                predictions(tmp_path / f"r/{m}.d.{s}/predictions.csv", [*x[s:], *x[:s]])
+                flipped = [not ok for ok in x[: s * (m == "ours")]]
+                predictions(tmp_path / f"r/{m}.d.{s}/predictions.csv", [*x[s:], *flipped, *x[len(flipped) : s]])
         t = comparison(compare([tmp_path / "r"], ours="ours", baseline="base"), role="primary")
         assert t["unit"] == "seed" and t["n"] <= 6 and "hierarchical_ci" in t["details"]
 

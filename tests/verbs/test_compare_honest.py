@@ -252,3 +252,49 @@ def test_the_same_ids_with_other_gold_labels_are_other_items(tmp_path: Path) -> 
     a, b = labels(tmp_path / "a.csv", HALF, GOLD), labels(tmp_path / "b.csv", HALF, GOLD[1:] + GOLD[:1])
     r = compare(system=[f"a={a}", f"b={b}"])
     assert set(ranks(r)) == {None} and "different-items" in codes(r)
+
+
+class TestSeedsThatAreNotThere:
+    def accuracies(self, root: Path, **runs: Sequence[float]) -> Report:
+        for system, values in runs.items():
+            for s, x in enumerate(values, 1):
+                file = root / f"{system}/seed_{s}/eval_results.json"
+                file.parent.mkdir(parents=True)
+                file.write_text(f'{{"eval_accuracy": {x}, "eval_samples": 100}}'.replace("nan", "NaN"))
+        return compare([root], ours="ours", baseline="base")
+
+    def test_a_seed_without_a_value_is_named_beside_the_mean_of_the_others(self, tmp_path: Path) -> None:
+        r = self.accuracies(tmp_path, ours=(0.8, float("nan"), 0.82), base=(0.7, 0.71, 0.72))
+        ours = r.data["table"]["cells"][r.data["table"]["rows"].index("ours")][0]
+        assert ours["n_seeds"] == 2 and ours["reason"].startswith("without seed 2: ")
+
+    def test_seeds_that_all_differ_alike_carry_no_test_and_no_interval_without_width(self, tmp_path: Path) -> None:
+        r = self.accuracies(tmp_path, ours=(0.81, 0.82, 0.83), base=(0.71, 0.72, 0.73))
+        (test,) = r.data["tests"]
+        assert "the same in all 3 seeds" in test["refused"] and test["details"]["difference"] == pytest.approx(0.1)
+
+    def test_identical_outputs_have_no_interval_of_zero_width(self, tmp_path: Path) -> None:
+        for name in ("ours", "base"):
+            labels(tmp_path / f"{name}.csv", HALF, GOLD)
+        r = compare([tmp_path], ours="ours", baseline="base")
+        assert all(t["ci"] is None or t["ci"]["high"] > t["ci"]["low"] for t in r.data["tests"])
+        assert all(t["p"] == 1 for t in r.data["tests"])
+
+    def test_leaving_runs_of_the_baseline_out_makes_nothing_surer(self, tmp_path: Path) -> None:
+        """Three against three, then two of the baseline's deleted: what is not known of it is taken from ours."""
+        gold = ["a" if i % 3 else "b" for i in range(300)]
+
+        def study(place: Path, runs: int) -> Report:
+            for system, count, wrong in (("ours", 3, (60, 84, 96)), ("base", runs, (90, 120, 96))):
+                for s in range(count):
+                    said = ["c" if (i * 7 + s * 3) % 300 < wrong[s] else g for i, g in enumerate(gold)]
+                    labels(place / f"{system}/seed_{s + 1}/preds.csv", said, gold)
+            return compare([place], ours="ours", baseline="base", metrics=["accuracy"])
+
+        p = {}
+        for runs in (3, 1):
+            (main,) = [t for t in study(tmp_path / str(runs), runs).data["tests"] if t["details"].get("role") == "primary"]  # fmt: skip
+            p[runs] = main["p"]
+            if runs == 1:
+                assert any("base has one run: it is taken to vary" in a for a in main["assumptions"])
+        assert p[1] > p[3] > 0.05

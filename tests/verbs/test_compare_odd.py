@@ -94,7 +94,7 @@ class TestRefused:
                 put(
                     tmp_path,
                     f"{system}/seed_{s}/eval_results.json",
-                    {"eval_accuracy": base + s * 0.013 + (s * s) * 0.001},
+                    {"eval_accuracy": base + s * 0.013 + (s * s) * (0.001 if system == "ours" else 0.002)},
                 )
         r = compare([tmp_path], ours="ours", baseline="base")
         assert bool(refusals(r)) is not made

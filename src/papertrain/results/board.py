@@ -52,6 +52,7 @@ class Board(Value, frozen=True, kw_only=True):
     entries: dict[tuple[str, Head], dict[str, Entry]]
     """(system, column) → seed → entry."""
     gaps: dict[tuple[str, Head], str]
+    """Why a cell is empty, or which seeds its mean lacks."""
     issues: list[Issue]
     directions: dict[Head, bool | None]
 
@@ -178,6 +179,9 @@ def build(collection: Collection, *, wanted: Sequence[str] = (), positive: str =
             gaps[system, head] = f"its runs are mixed fractions and percentages ({shown})"
         elif real:
             merged[system, head] = _by_seed(system, head, real, issues)
+            if gone := [e for e in found if e.value is None and e.seed]:
+                seeds = ", ".join(dict.fromkeys(e.seed for e in gone))
+                gaps[system, head] = f"without seed {seeds}: {gone[0].reason or 'no value'}"
         else:
             gaps[system, head] = found[0].reason or "no value"
     ways: dict[Head, bool | None] = {}

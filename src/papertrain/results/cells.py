@@ -44,7 +44,7 @@ def cell_of(
         ci = single_interval(first, system, head, seed=seed, resamples=resamples, level=level)
     labelled = x.size > 1 or bool(first.seed)
     return Cell(value=float(x.mean()), std=float(x.std(ddof=1)) if x.size > 1 else None, n_seeds=x.size, status=status, ci=ci,
-                seeds=values if labelled else {}, reason=None)  # fmt: skip
+                seeds=values if labelled else {}, reason=board.gaps.get((system, head)))  # fmt: skip
 
 
 def single_interval(e: Entry, system: str, head: Head, *, seed: int, resamples: int, level: float) -> Interval | None:

@@ -312,7 +312,9 @@ def _place(x: Score | Items, g: Guess, name: str, *, several: bool) -> Score | I
         system = x.system or g.method
     path_dataset = g.dataset if not x.dataset else x.dataset
     if not x.dataset and not g.dataset and x.system and not name and several:
-        path_dataset = g.method  # files that name their systems themselves differ by data set
+        path_dataset = (
+            g.method if g.method.lower() != x.system.lower() else ""
+        )  # files that name their systems themselves differ by data set
     named = {"system": clean(system or "system"), "dataset": clean(path_dataset), "seed": clean(x.seed or g.seed)}
     if isinstance(x, Score):
         return msgspec.structs.replace(

@@ -97,6 +97,9 @@ def scale(metric: str, values: list[float], hint: Scale = "unknown") -> Scale:
     if not values:
         return "unknown"
     top = max(abs(v) for v in values)
+    if re.search(r"(^|_)(wer|cer|mer|ter)$", k):
+        # more errors than words is possible: 104 beside 2.1 is a percentage, 1.04 beside 0.2 a fraction
+        return "percent" if sorted(abs(v) for v in values)[len(values) // 2] > 1.5 else "fraction"
     return "fraction" if top <= 1 else "percent" if top <= 100 else "number"
 
 

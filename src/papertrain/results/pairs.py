@@ -17,7 +17,7 @@ from papertrain.results.metrics import classify
 from papertrain.results.metrics.measured import Measured
 from papertrain.results.names import key
 from papertrain.results.stats import auc, binary, means, multiple, power, ranks, resample
-from papertrain.results.stats.outcome import Floats, Outcome, entropy, signature, stream
+from papertrain.results.stats.outcome import TOLERANCE, Floats, Outcome, entropy, signature, stream
 from papertrain.results.stats.proportion import stderr, z_from_stderr
 
 CHOICES = ("auto", "mcnemar", "permutation", "randomisation", "paired-t", "welch", "wilcoxon", "delong")
@@ -81,8 +81,18 @@ class Comparison(Value, frozen=True, kw_only=True):
 def _as_test(
     o: Outcome, column: int, a: str, b: str, *, role: str = "primary", extra: tuple[str, ...] = (), **details: Any
 ) -> Test:
-    return Test(column=column, a=a, b=b, test=o.test, unit=o.unit, n=o.n, difference=o.difference, ci=o.ci, p=o.p, effect_size=o.effect_size,
+    alike = _pointlike(o.ci)
+    extra = (*extra, ALIKE) if alike else extra
+    return Test(column=column, a=a, b=b, test=o.test, unit=o.unit, n=o.n, difference=o.difference, ci=None if alike else o.ci, p=o.p, effect_size=o.effect_size,
                 assumptions=(*o.assumptions, *extra), signature=o.signature, details={"role": role, "effect": o.effect, **o.details, **details})  # fmt: skip
+
+
+ALIKE = "every difference is the same: there is no spread that an interval could be built on"
+
+
+def _pointlike(ci: Interval | None) -> bool:
+    """An interval without width says that nothing is uncertain, which no sample can."""
+    return ci is not None and abs(ci.high - ci.low) <= TOLERANCE * max(abs(ci.low), abs(ci.high))
 
 
 def refused(column: int, a: str, b: str, why: str, **details: Any) -> Test:
@@ -286,6 +296,11 @@ def _seeds(
             extra.append("the seeds do not go together: pairing does not help")
     else:
         o = means.welch(x, y, unit="seed")
+    if o.p is None:
+        if items:
+            return _items_over_seeds(column, a, b, left, right, head, how, items)
+        why = f"the difference is the same in all {k} seeds, so there is no spread to test against: did the seed reach the training?"
+        return refused(column, a, b, why, difference=o.difference, seeds_a=len(x), seeds_b=len(y))
     if k < 5:
         d = power.detectable_seeds(k, paired=shared)
         extra.append(
@@ -379,16 +394,25 @@ def _items_over_seeds(
         x = np.mean([items[s, other].rows_a[o] for s, o in zip(left, _orders(left))], axis=0)
         y = np.mean([items[first, t].rows_b for t in right], axis=0)
         flipped = resample.sign_flip(x, y, rng=rng, resamples=how.resamples, cluster=items[first, other].cluster)
-        p, name, unit = max(flipped.p or 0.0, found.p), flipped.test, flipped.unit
+        if (flipped.p or 0.0) >= found.p:
+            p, name = flipped.p or 0.0, flipped.test
+        unit = flipped.unit
         effect, sd = flipped.effect_size, flipped.details.get("sd_difference")
+    single = a if len(left) == 1 else b
     says = (
         draws,
         "p is the larger of the permutation over items and of the bootstrap over items and seeds"
-        if name == "paired-permutation"
+        if m.kind == "mean"
         else "p from the bootstrap over items and seeds",
+        *(
+            [f"{single} has one run: it is taken to vary between trainings as the other does"]
+            if len(left) != len(right) and min(len(left), len(right)) == 1
+            else []
+        ),
         "holds for new items; below 3 seeds the variation between trainings is hardly known",
     )
-    return Test(column=column, a=a, b=b, test=name, unit=unit, n=n, difference=found.difference, ci=found.ci, p=p, effect_size=effect, assumptions=says,
+    ci = None if _pointlike(found.ci) else found.ci
+    return Test(column=column, a=a, b=b, test=name, unit=unit, n=n, difference=found.difference, ci=ci, p=p, effect_size=effect, assumptions=says,
                 signature=signature(n=n, seeds=f"{len(left)}+{len(right)}", test=name, resamples=how.resamples, ci=found.ci.method, rng=entropy(rng)),
                 details={"role": "primary", "seeds_a": len(left), "seeds_b": len(right), "sd_difference": sd})  # fmt: skip
 

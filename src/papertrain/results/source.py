@@ -256,6 +256,10 @@ def no_number(x: Any) -> str:
     return ""
 
 
+THOUSANDS = re.compile(r"[+-]?\d{1,3}(?:(?:,\d{3})+\.\d+|(?:,\d{3}){2,})")
+"""`1,234.5`; `1,234` alone may as well be a decimal comma, and is no number."""
+
+
 def number(x: Any) -> float | None:
     """A finite number from a cell: `83.3`, `1e-5`, `**83.3**`, `83.3 %`; None for text, `-`, empty, NaN and booleans."""
     if isinstance(x, bool) or x is None:
@@ -271,6 +275,8 @@ def number(x: Any) -> float | None:
     text = x.strip().strip("*_").strip().removesuffix("%").strip().replace("\u2212", "-")
     if not text or text[-1] not in "0123456789.":
         return None
+    if "," in text and THOUSANDS.fullmatch(text):
+        text = text.replace(",", "")
     try:
         value = float(text)
     except ValueError:

@@ -23,7 +23,7 @@ def cell(x: object) -> tuple[float | None, float | None, int | None]:
     """Value, the number after ±, and n of one cell."""
     if not isinstance(x, str):
         return number(x), None, None
-    text = x.strip()
+    text = x.strip().strip("*_").strip()
     if m := COUNTS.match(text):
         return number(m[1]), None, int(m[3])
     if m := PM.match(text) or BRACKETS.match(text):
