@@ -273,7 +273,7 @@ def _workspace(
     from papertrain.core.evidence import append_evidence
     from papertrain.core.files import Writer
     from papertrain.core.values import plain
-    from papertrain.evidence.checklist import launching, scorable, unscorable
+    from papertrain.evidence.lines import launching, scorable, unscorable
     from papertrain.evidence.test_set import unpredicted
     from papertrain.results import board, checks, roles
     from papertrain.verbs.evaluating.scores import collect_grid, evidence_of, state_of, unconfirmed

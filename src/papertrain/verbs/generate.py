@@ -48,7 +48,7 @@ def generate(
     from papertrain.core.texts import say
     from papertrain.core.ways import too_large
     from papertrain.core.workspace import Workspace
-    from papertrain.evidence.checklist import untrainable
+    from papertrain.evidence.lines import untrainable
     from papertrain.evidence.test_set import FILES, named_files
     from papertrain.verbs.launching.jobs import absent, allowed, jobs, runs_code, untold_template
 

@@ -11,7 +11,7 @@ from papertrain.core.texts import say
 from papertrain.core.units import show_seconds
 from papertrain.core.values import Level, Mode
 from papertrain.core.workspace import Workspace
-from papertrain.evidence.checklist import launching, scorable
+from papertrain.evidence.lines import launching, scorable
 from papertrain.evidence.test_set import unpredicted
 from papertrain.verbs.launching import attempts
 
