@@ -169,7 +169,8 @@ class Messenger:
         end = time.monotonic() + TIME_FOR_COMMAND + 1
         while self.waiting.unfinished_tasks and time.monotonic() < end:
             time.sleep(0.05)
-        return self.said()
+        late = say("an alarm was not taken within {limit}", limit=show_seconds(TIME_FOR_COMMAND))
+        return [*self.said(), *([late] if self.waiting.unfinished_tasks else [])]
 
 
 def tell(target: str, lines: Sequence[str]) -> str:
@@ -183,8 +184,9 @@ def tell(target: str, lines: Sequence[str]) -> str:
             with urllib.request.urlopen(request, timeout=TIME_FOR_COMMAND) as answer:
                 answer.read(1024)
         else:
-            done = subprocess.run(shlex.split(target), input=text, text=True, timeout=TIME_FOR_COMMAND, check=False, capture_output=True,
-                                  env={**os.environ, "PAPERTRAIN_ALARM": text})  # fmt: skip
+            # No pipe to read from: what the command leaves running would hold it open.
+            done = subprocess.run(shlex.split(target), input=text, text=True, timeout=TIME_FOR_COMMAND, check=False, stdout=subprocess.DEVNULL,
+                                  stderr=subprocess.DEVNULL, env={**os.environ, "PAPERTRAIN_ALARM": text})  # fmt: skip
             if done.returncode:
                 return say("the alarm could not be delivered: the command ended with {code}", code=done.returncode)
     except (OSError, ValueError, IndexError, subprocess.SubprocessError) as error:

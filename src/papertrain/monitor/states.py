@@ -9,7 +9,7 @@ from papertrain.core.texts import say
 from papertrain.monitor.curve import Curve
 from papertrain.monitor.history import History
 from papertrain.monitor.rules._say import show
-from papertrain.monitor.stats import mean, median, window
+from papertrain.monitor.stats import mean, median, quantile, window
 from papertrain.monitor.verdict import ORDER, SIGNALS, SignalState, Verdict
 
 HOW_TO_LOG = {
@@ -28,6 +28,8 @@ HOW_TO_LOG = {
     "checkpoint": "no checkpoint folder beside the log: point at the run's folder",
     "heartbeat": "the records carry no time: point at the run's folder or file while it runs",
 }
+WIDE = 3.0
+"""A signal whose ordinary rows lie further apart than that is normal, but not stable."""
 USUAL = frozenset(("train_loss", "eval_loss", "learning_rate", "gpu_utilization", "grad_norm"))
 
 
@@ -162,6 +164,13 @@ def grad_norm(run: History) -> str:
     usual = median(f.values)
     odd = sum(not isfinite(v) for v in c.values)
     extra = say("; {n} overflowed rows at which the step is skipped", n=odd) if odd else ""
+    late = f.values[len(f) // 10 :]
+    low, high = quantile(late, 0.05), quantile(late, 0.95)
+    if high > WIDE * max(low, 1e-12):
+        return (
+            say("between {low} and {high}, mostly around {usual}", low=show(low), high=show(high), usual=show(usual))
+            + extra
+        )
     return say("stable around {usual}", usual=show(usual)) + extra
 
 

@@ -44,11 +44,17 @@ def check(run: History) -> Iterator[Verdict]:
     now = median(late)
     name = "throughput"
     if len(y) < 3 * POINTS or quantile(late, 0.9) >= 0.85 * usual or quantile(first, 0.1) < 0.6 * usual:
+        low, high = quantile(y, 0.05), quantile(y, 0.95)
+        steady = high <= 1.5 * low
         yield Verdict(
             rule=RULE.id,
             signal=name,
             level="normal",
-            says=say("steady: {now} ({name})", now=show(median(y[-POINTS:])), name=c.raw),
+            says=say("steady: {now} ({name})", now=show(now), name=c.raw)
+            if steady
+            else say(
+                "{now} ({name}), between {low} and {high}", now=show(now), name=c.raw, low=show(low), high=show(high)
+            ),
             seen=(c.at(len(c) - 1),),
         )
         return
