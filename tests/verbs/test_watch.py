@@ -272,3 +272,18 @@ def test_the_pace_begins_anew_with_the_run():
     assert pace.of([SimpleNamespace(last_step=29)]) is None
     assert pace.of([SimpleNamespace(last_step=31)]) is not None
     assert pace.of([SimpleNamespace(last_step=31)] * 2) is None
+
+
+def test_a_finished_baseline_without_a_curve_stands_below_the_runs_that_have_one(tmp_path):
+    """`unknown: tfidf.reviews.1` stood above three normal runs, with `watch … --live` as the next thing to do."""
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "b" / "trainer_log.jsonl").write_text(log_rows([2 - i / 100 for i in range(120)]))
+    (tmp_path / "a" / "stdout.log").write_text("step=1 accuracy=0.5\nstep=2 accuracy=0.6\n")
+    (tmp_path / "a" / "record.json").write_text('{"exit_code": 0}')
+    report = watch([tmp_path / "a", tmp_path / "b"])
+    assert report.result.startswith("normal: b") and "finished; it writes no curve" in report.body
+    alone = watch([tmp_path / "a"])
+    assert "has finished" in alone.result and not (alone.action or "").endswith("--live")
+    (tmp_path / "a" / "record.json").write_text('{"exit_code": null}')
+    assert watch([tmp_path / "a", tmp_path / "b"]).result.startswith("unknown: a")

@@ -11,7 +11,16 @@ from papertrain.core.params import Arg, ModeArg
 from papertrain.core.report import Report
 from papertrain.core.texts import say
 from papertrain.core.values import Level
-from papertrain.verbs.watching.text import action, curve, explanation, headline, rank_lines, signal_lines, table
+from papertrain.verbs.watching.text import (
+    action,
+    curve,
+    explanation,
+    finished,
+    headline,
+    rank_lines,
+    signal_lines,
+    table,
+)
 
 if TYPE_CHECKING:
     from papertrain.core.training import TrainingPlan
@@ -182,7 +191,7 @@ def _report(
     from papertrain.core.gate import decide_mode
 
     order = ("critical", "warning", "unknown", "normal")
-    pairs = sorted(zip(found, histories), key=lambda x: order.index(x[0].level))
+    pairs = sorted(zip(found, histories), key=lambda x: len(order) if finished(x[0]) else order.index(x[0].level))
     worst, run = pairs[0]
     several = len(pairs) > 1
     data = _data(worst)

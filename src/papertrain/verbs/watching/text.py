@@ -24,6 +24,8 @@ def headline(e: Examination) -> str:
 
     known = [s for s in e.signals if s.level != "unknown"]
     where = reached(e)
+    if finished(e):
+        return say("{name} has finished; it writes no curve that could be judged ({where})", name=e.name, where=where)
     if not known:
         return say("unknown: {name} holds no signal that could be judged ({where})", name=e.name, where=where)
     worst = max(known, key=lambda s: ORDER.index(s.level))
@@ -116,7 +118,17 @@ def table(found: list[Examination]) -> list[str]:
     return [*lines, *([say("  … {n} more", n=len(found) - 20)] if len(found) > 20 else []), ""]
 
 
+def finished(e: Examination) -> bool:
+    """A run that launch started, that ended well and wrote no curve: a baseline without steps, a scoring."""
+    from papertrain.monitor.ranks import record
+
+    known = record(Path(e.files[0]).parent) if e.level == "unknown" and e.files else None
+    return known is not None and known["exit_code"] == 0
+
+
 def loss(e: Examination) -> str:
+    if finished(e):
+        return say("finished; it writes no curve")
     return translated(next((s.says for s in e.signals if s.name == "train_loss"), ""))[:50]
 
 
@@ -197,6 +209,8 @@ def action(e: Examination, path: Path | None, work: Path | None) -> str | None:
         return None
     if e.level == "critical" or any(named(s) for s in e.signals):
         return f"papertrain diagnose {quoted(target)}"
+    if finished(e):
+        return f"papertrain next {quoted(work)}" if work is not None else None
     if e.level == "unknown" and e.steps == 0 and e.task == "train" and not e.last_step:
         return f"papertrain diagnose {quoted(target)}"
     if e.level != "normal" or not e.ended:
