@@ -52,9 +52,10 @@ def _make(space: Workspace, output: Path, *, anonymous: bool, mode: Any, overwri
     from papertrain.core.gate import decide_mode
     from papertrain.core.version import __version__
     from papertrain.evidence.anonymous import patterns, traces, undecided
+    from papertrain.evidence.asked import checklist
     from papertrain.evidence.bundle import Packed, collect, manifest, zip_bytes
     from papertrain.evidence.checklist import done_when, steps
-    from papertrain.evidence.runbook import checklist, index, readme
+    from papertrain.evidence.runbook import index, readme
 
     if output.resolve() == space.root.resolve():
         raise PapertrainError("the bundle cannot be the workspace itself", code="bad-output", file=output)
