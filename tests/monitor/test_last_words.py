@@ -52,3 +52,18 @@ def test_what_was_lived_through_is_no_end(tmp_path: Path, text: str) -> None:
 def test_a_binary_or_missing_file_has_no_last_words(tmp_path: Path) -> None:
     (tmp_path / "b").write_bytes(b"Traceback (most recent call last)\n\0ValueError: x\n")
     assert last_words(tmp_path / "b") is None and last_words(tmp_path / "none") is None
+
+
+def test_the_tail_is_read_again_only_where_the_file_has_changed(tmp_path):
+    """A hundred runs that are looked at once a second would be read a hundred times a second."""
+    from papertrain.monitor.rules import last_words as module
+
+    log = tmp_path / "train.log"
+    log.write_text(ROWS)
+    module._words.cache_clear()
+    assert last_words(log) is None and last_words(log) is None
+    assert module._words.cache_info().misses == 1
+    log.write_text(ROWS + TRACE + "ValueError: bad\n")
+    assert last_words(log) == (34, "ValueError")
+    log.unlink()
+    assert last_words(log) is None

@@ -47,6 +47,8 @@ PASSED_OVER = frozenset(("tokenizer.json", "config.json", "generation_config.jso
                          "record.json", "package.json", "added_tokens.json", "adapter_config.json", "tokenizer_config.json",
                          "wandb-metadata.json", "wandb-summary.json", "requirements.txt", "merges.txt", "all_results.json",
                          "train_results.json", "eval_results.json", "dataset_info.json"))  # fmt: skip
+CHECKPOINTS = ("checkpoint-", "global_step")
+"""How the folders of checkpoints begin: thousands of files, none of them a log of the run."""
 SIDES = frozenset(("train", "training", "val", "valid", "validation", "eval", "test"))
 EXPECTED = "expected a training log: trainer_log.jsonl, trainer_state.json, console output, metrics.csv, TensorBoard events, a .wandb file"
 
@@ -159,21 +161,18 @@ def one_file(path: Path) -> Reader:
     return found
 
 
+def looked_into(folder: str) -> bool:
+    """Whether a folder below a run's may hold what the run wrote of itself: not hidden, no cache, no checkpoint."""
+    return not folder.startswith((".", "__", *CHECKPOINTS))
+
+
 def candidates(folder: Path) -> Iterator[Path]:
     """Files of a run folder that may be logs, by name and place; checkpoints and hidden folders are passed over."""
     count = 0
     for top, dirs, files in os.walk(folder, followlinks=False):
         here = Path(top)
         depth = len(here.relative_to(folder).parts)
-        dirs[:] = (
-            sorted(
-                d
-                for d in dirs
-                if not d.startswith(".") and not d.startswith(("checkpoint-", "global_step", "__")) and d != "debug"
-            )
-            if depth < DEPTH
-            else []
-        )
+        dirs[:] = sorted(d for d in dirs if looked_into(d) and d != "debug") if depth < DEPTH else []
         if (here / "meta.yaml").is_file() and (here / "metrics").is_dir():
             yield here
             dirs[:] = [d for d in dirs if d not in ("metrics", "params", "tags", "artifacts")]

@@ -19,6 +19,7 @@ from msgspec import structs
 from papertrain.core.texts import say
 from papertrain.core.values import Record
 from papertrain.monitor import flight, stacks
+from papertrain.monitor.find import looked_into
 from papertrain.monitor.flight import Flight, Group
 from papertrain.monitor.stacks import Stack
 
@@ -94,11 +95,7 @@ def files(folder: Path) -> list[Path]:
     found: list[Path] = []
     for top, dirs, names in os.walk(folder, followlinks=False):
         depth = len(Path(top).relative_to(folder).parts)
-        dirs[:] = (
-            sorted(d for d in dirs if not d.startswith((".", "checkpoint-", "global_step", "__")))
-            if depth < DEPTH
-            else []
-        )
+        dirs[:] = sorted(d for d in dirs if looked_into(d)) if depth < DEPTH else []
         for name in sorted(names):
             path = Path(top) / name
             if path.is_file() and not path.is_symlink() and 0 < path.stat().st_size <= LARGEST:

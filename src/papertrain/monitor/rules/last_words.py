@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from pathlib import Path
 
 from papertrain.core.findings import Rule, Signal
@@ -60,7 +61,16 @@ def cls(word: str) -> str:
 def last_words(file: Path) -> tuple[int, str] | None:
     """(line, what) of the first exception that was raised behind the last traceback's start, or of the kill; None without."""
     try:
-        size = file.stat().st_size
+        s = file.stat()
+    except OSError:
+        return None
+    return _words(file, s.st_ino, s.st_size, s.st_mtime_ns)
+
+
+@lru_cache(maxsize=1024)
+def _words(file: Path, inode: int, size: int, changed: int) -> tuple[int, str] | None:
+    """The same of one state of the file: a run that is looked at every second has rarely written since."""
+    try:
         with file.open("rb") as f:
             f.seek(max(0, size - TAIL))
             tail = f.read(TAIL)
