@@ -176,9 +176,13 @@ def test_the_accounting_of_a_config_with_its_data(tmp_path: Path) -> None:
     write(tmp_path, "dataset_info.json", '{"rows": {"file_name": "rows.jsonl"}}')
     write(tmp_path, "rows.jsonl", '{"instruction": "a", "input": "", "output": "b"}\n' * 1000)
     text = "stage: sft\ndo_train: true\ntemplate: qwen\nfinetuning_type: lora\ndataset: rows\ndataset_dir: .\nval_size: 0.1\nper_device_train_batch_size: 2\ngradient_accumulation_steps: 4\nnum_train_epochs: 2\n"
-    counted = check(
+    report = check(
         [write(tmp_path, "s.yaml", text.replace("dataset_dir: .", f"dataset_dir: {tmp_path}"))], gpu="4x A100-80GB"
-    ).data["accounting"]
+    )
+    counted = report.data["accounting"]
+    assert (
+        f"≈ {counted['tokens']:,} tokens" in f"{report.explanation}{report.body}{report.details}"
+    )  # no tokenizer is here, and a tenth is held out
     assert (counted["rows"], counted["examples"], counted["steps_per_epoch"], counted["total_steps"]) == (
         1000,
         900,

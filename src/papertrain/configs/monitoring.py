@@ -118,7 +118,7 @@ def _numbers(job: Job) -> list[str]:
             2,
             (
                 "data",
-                f"{plan.dataset.examples:,} examples, {plan.dataset.tokens:,} tokens",
+                f"{plan.dataset.examples:,} examples, {'' if plan.dataset.exact else '≈ '}{plan.dataset.tokens:,} tokens",
                 f"{plan.dataset.truncated_examples:,} examples are cut at {job.sequence_length}",
             ),
         )

@@ -12,7 +12,8 @@ from papertrain.core.values import Value
 
 
 class Accounting(Value, frozen=True, kw_only=True):
-    """What a run will see. A count that cannot be known is None; `unknown` says why."""
+    """What a run will see. A count that cannot be known is None; `unknown` says why. exact: the tokens were counted, and all of
+    them are trained on."""
 
     file: str = ""
     rows: int | None = None
@@ -24,6 +25,7 @@ class Accounting(Value, frozen=True, kw_only=True):
     steps_per_epoch: int | None = None
     total_steps: int | None = None
     unknown: str = ""
+    exact: bool = True
 
 
 def data_files(document: ConfigDocument, world: World, key: str = "dataset") -> list[tuple[str, Path | None]]:
@@ -76,12 +78,14 @@ def _steps(document: ConfigDocument, world: World, rows: int, used: int, profile
     held = math.ceil(used * val) if 0 < val < 1 else int(val)
     examples: int | None = max(used - held, 0)
     tokens = trainable = truncated = None
+    exact = True
     if profiles and examples and sum(p.rows for p in profiles):
         # A profile may be a sample of the file: its counts are carried over to the rows that are trained on.
         share = examples / sum(p.rows for p in profiles)
         tokens = _sum([p.tokens for p in profiles], share)
         trainable = _sum([p.trainable_tokens for p in profiles], share)
         truncated = _sum([p.truncated_examples for p in profiles], share)
+        exact = share == 1 and all(p.exact for p in profiles)
     if packs(document):
         cutoff = document.integer("cutoff_len") or 2048
         examples = math.ceil(tokens / cutoff) if tokens else None
@@ -94,7 +98,7 @@ def _steps(document: ConfigDocument, world: World, rows: int, used: int, profile
     elif examples:
         why = "the number of cards is not stated (--gpu)"
     return Accounting(file=document.file, rows=rows, used_rows=used, examples=examples, tokens=tokens, trainable_tokens=trainable,
-                      truncated_examples=truncated, steps_per_epoch=per_epoch, total_steps=total, unknown=why)  # fmt: skip
+                      truncated_examples=truncated, steps_per_epoch=per_epoch, total_steps=total, unknown=why, exact=exact)  # fmt: skip
 
 
 def packs(document: ConfigDocument) -> bool:

@@ -212,10 +212,11 @@ def _account_line(a: Any) -> str:
         parts.append(say("{n:,} used", n=a.used_rows))
     if a.examples is not None:
         parts.append(say("{n:,} examples", n=a.examples))
+    about = "" if a.exact else "≈ "
     if a.tokens:
-        parts.append(say("{n:,} tokens", n=a.tokens))
+        parts.append(about + say("{n:,} tokens", n=a.tokens))
     if a.trainable_tokens:
-        parts.append(say("{n:,} of them trained", n=a.trainable_tokens))
+        parts.append(about + say("{n:,} of them trained", n=a.trainable_tokens))
     if a.total_steps:
         parts.append(say("{e:,} steps per epoch, {n:,} in all", e=a.steps_per_epoch, n=a.total_steps))
     return f"{a.file}: " + " → ".join(parts) + (f" ({a.unknown})" if a.unknown else "")
