@@ -287,3 +287,9 @@ def test_a_finished_baseline_without_a_curve_stands_below_the_runs_that_have_one
     assert "has finished" in alone.result and not (alone.action or "").endswith("--live")
     (tmp_path / "a" / "record.json").write_text('{"exit_code": null}')
     assert watch([tmp_path / "a", tmp_path / "b"]).result.startswith("unknown: a")
+
+
+def test_standard_input_is_watched_alone(tmp_path):
+    (tmp_path / "train.log").write_text("step=1 loss=2.0\nstep=2 loss=1.9\n")
+    with pytest.raises(PapertrainError, match="alone"):
+        watch([tmp_path / "train.log", Path("-")])

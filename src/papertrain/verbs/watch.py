@@ -66,6 +66,8 @@ def watch(
         raise PapertrainError("the interval is from 0.05 to 3600 seconds", code="bad-interval")
     if [str(p) for p in paths] == ["-"]:
         return _report(*_standard_input(_plan(plan)), mode=mode)
+    if "-" in map(str, paths):
+        raise PapertrainError("standard input (-) can only be watched alone", code="bad-path")
     targets = [r for p in paths for r in _runs(p)]
     if live or until or notify:
         from papertrain.verbs.watching.live import follow
