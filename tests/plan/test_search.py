@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 
+import pytest
 from plan_questions import data, plan, question
 
 from papertrain.plan.derive import derive
@@ -122,3 +123,13 @@ def test_the_whole_search_takes_less_than_half_a_second() -> None:
 
 def test_rates_are_rounded_to_the_grid_of_published_sweeps() -> None:
     assert [to_grid(x) for x in (1.9e-4, 2.2e-4, 9.9e-6, 7e-6, 3.2e-7)] == [2e-4, 2e-4, 1e-5, 8e-6, 3e-7]
+
+
+def test_a_timed_run_of_the_users_narrows_what_a_processor_s_cores_left_open() -> None:
+    rough = plan("HuggingFaceTB/SmolLM2-135M", "cpu", dataset=data())
+    timed = plan("HuggingFaceTB/SmolLM2-135M", "cpu", dataset=data(), time_shift=0.5)
+    before, after = rough.duration.total_seconds, timed.duration.total_seconds
+    assert before.high / before.low > 8
+    assert after.high / after.low < 2
+    assert after.value == pytest.approx(before.value / 2)
+    assert "rough" in rough.duration.basis and "yours" in timed.duration.basis

@@ -18,7 +18,7 @@ from papertrain.facts.laws import law
 from papertrain.plan.memory import UNSAID, fits, predict
 from papertrain.plan.rulesets import ADAPTERS, PAIRED, REINFORCED
 from papertrain.plan.setup import Setup
-from papertrain.plan.time import duration
+from papertrain.plan.time import SPREAD, duration
 
 OFFLOADS = ("none", "optimizer", "params+optimizer")
 MOST_PER_CARD = 64
@@ -140,7 +140,9 @@ def time_of(d: Draft, x: Layout) -> Duration:
         )
     if d.time_shift == 1.0:
         return found
-    speed = structs.replace(scale(found.tokens_per_second_per_gpu, 1 / d.time_shift))
+    if d.compute.gpu.id == "cpu":
+        found = measured_here(found)
+    speed = scale(found.tokens_per_second_per_gpu, 1 / d.time_shift)
     return structs.replace(
         found,
         step_seconds=scale(found.step_seconds, d.time_shift),
@@ -154,6 +156,20 @@ def scale(e: Estimate, by: float) -> Estimate:
         return None if x is None else x * by
 
     return structs.replace(e, value=times(e.value), low=times(e.low), high=times(e.high))
+
+
+def measured_here(found: Duration) -> Duration:
+    """A processor's rate is no longer guessed once a run of the user's was timed on it: the range is that of a card."""
+
+    def near(e: Estimate) -> Estimate:
+        if e.value is None:
+            return e
+        return structs.replace(e, low=e.value / SPREAD[0], high=e.value * SPREAD[1])
+
+    return structs.replace(
+        found, step_seconds=near(found.step_seconds), total_seconds=near(found.total_seconds),
+        tokens_per_second_per_gpu=near(found.tokens_per_second_per_gpu), basis="the step time of a run of yours on this machine",
+    )  # fmt: skip
 
 
 def shifted(m: Memory, by: float) -> Memory:
