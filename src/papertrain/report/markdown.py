@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import textwrap
 import unicodedata
 from collections.abc import Sequence
 
@@ -165,6 +166,8 @@ def _stars(s: Sheet) -> list[list[str]]:
 
 
 def wrapped(text: str, limit: int = 96) -> list[str]:
+    if width(text) == len(text):
+        return textwrap.wrap(text, limit, initial_indent="  ", subsequent_indent="    ")
     first, *more = folded(text, limit - 4)
     return [f"  {first}", *(f"    {line}" for line in more)]
 
