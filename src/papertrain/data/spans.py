@@ -1,6 +1,6 @@
 """How many tokens a text comes to in a tokenizer that is not here: an interval from the text alone.
 
-Fitted on eleven tokenizers (Qwen, GPT-2's heir p50k, cl100k and o200k, DeepSeek-V3, Claude 2, Mistral's three, BERT) over
+Fitted on eleven tokenizers (Qwen, GPT-2's heir p50k, cl100k and o200k, DeepSeek-V3 twice, Claude 2, Mistral's three, BERT) over
 English, code, data, LaTeX and Chinese; Llama 2 and 3 and Qwen 3.6 on other texts were left out, and held: tests/data/test_spans.py.
 Words count once and a tenth of a token more for every letter past the fourth; digits go one by one or by threes.
 """
