@@ -160,3 +160,8 @@ def test_what_swings_is_not_called_stable():
         for i in range(1, 61)
     )
     assert says(calm, "grad_norm").startswith("stable") and says(calm, "throughput").startswith("steady")
+
+
+def test_an_evaluation_loss_of_exactly_nothing_is_not_computed():
+    text = "\n".join(f"epoch {i} | train_loss: {4 / i:.3f} | test_loss: 0.00000" for i in range(1, 16))
+    assert "not computed" in says(text, "eval_loss") and level(text, "eval_loss") == "warning"

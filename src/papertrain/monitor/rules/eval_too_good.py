@@ -13,6 +13,11 @@ from papertrain.monitor.verdict import Verdict
 
 
 def check(run: History) -> Iterator[Verdict]:
+    for c in run.evaluations[:3] if run.loss_counts else ():
+        if len(c) >= 4 and not any(c.values):
+            says = say("{name} is exactly 0 at all {n} evaluations: it is not computed", name=c.raw, n=len(c))
+            yield verdict(RULE.id, "eval_loss", "warning", says, c, [0, -1], cls="low-score-data-loading")
+            return
     total = run.total_steps
     if not total or not run.loss_counts:
         return
@@ -40,7 +45,7 @@ RULE = Rule(
     level="warning",
     check=check,
     applies=LOSS_COUNTS,
-    what="Within the first tenth of the plan the evaluation loss is below 1e-3, or an accuracy above 0.999.",
+    what="Within the first tenth of the plan the evaluation loss is below 1e-3, or an accuracy above 0.999. Or it is exactly 0 at all of four or more evaluations: it was never computed.",
     why="Most often the answer leaks into the input, or evaluation and training share their examples.",
     known_problems="Toy tasks are that easy: it is a question, not a fault.",
     source=PROPOSAL,
