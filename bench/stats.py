@@ -287,9 +287,12 @@ def _hierarchy(
     return draw
 
 
-def _null_hierarchy(g: np.random.Generator) -> float:
-    ci, _ = _hierarchy(100, 2, 2, 0.3, 0.1)(g)
-    return 0.0 if ci.low > 0 or ci.high < 0 else 1.0
+def _null_hierarchy(seeds_a: int, seeds_b: int) -> Callable[[np.random.Generator], float]:
+    def p(g: np.random.Generator) -> float:
+        ci, _ = _hierarchy(100, seeds_a, seeds_b, 0.3, 0.1)(g)
+        return 0.0 if ci.low > 0 or ci.high < 0 else 1.0
+
+    return p
 
 
 NULL: dict[str, Callable[[np.random.Generator], float]] = {
@@ -312,7 +315,8 @@ NULL: dict[str, Callable[[np.random.Generator], float]] = {
     "DeLong, 150 items": _null_auc,
     "sign-flip over 25 clusters of 6": _null_clusters,
     "corrected resampled t, 10 overlapping folds": _null_folds,
-    "seeds and items, 2 against 2 seeds": _null_hierarchy,
+    "seeds and items, 2 against 2 seeds": _null_hierarchy(2, 2),
+    "seeds and items, 3 seeds against one run": _null_hierarchy(3, 1),
     "family of 10 McNemar tests after Holm (any false claim)": lambda g: min(
         multiple.holm([_mcnemar(200)(g) for _ in range(10)])
     ),
@@ -361,6 +365,7 @@ COVERAGE: dict[str, tuple[Callable[[np.random.Generator], tuple[Interval, float]
     "DeLong, difference of areas, 150 items": (_auc_difference, 0.93),
     "seeds and items, 5 against 5 seeds, seeds vary most (plain: 0.86)": (_hierarchy(200, 5, 5, 0.1, 0.3), 0.92),
     "seeds and items, 2 against 2 seeds, seeds vary most (plain: 0.70)": (_hierarchy(200, 2, 2, 0.1, 0.3), 0.93),
+    "seeds and items, 3 seeds against one run, seeds vary most": (_hierarchy(200, 3, 1, 0.1, 0.3), 0.93),
     "seeds and items, 3 against 3 seeds, items vary most": (_hierarchy(100, 3, 3, 0.5, 0.03), 0.93),
     "seeds and items, 10 against 10 seeds, both vary": (_hierarchy(100, 10, 10, 0.3, 0.1), 0.93),
 }

@@ -260,3 +260,54 @@ class TestIntervals:
                 (folder / "eval_results.json").write_text(json.dumps({"eval_loss": v}))
         r = compare([tmp_path / "r"], ours="ours", baseline="base", style=["intervals"])
         assert "probability of improvement 1.00 (a run of each)" in r.body
+
+
+class TestPageOfTheStudy:
+    def test_the_venue_of_the_study_shapes_the_tables_unless_another_is_asked_for(self, work: Path) -> None:
+        """docs/howto/study.md: `venue = "acl"` is its page. ACL wants the caption below the table, NeurIPS above."""
+        (work / "study.toml").write_text(
+            (work / "study.toml").read_text().replace("[study]", '[study]\nvenue = "ACL 2026"')
+        )
+        for run in ("ours.toy.1", "ours.toy.2", "base.toy.1"):
+            predictions(work / f"runs/{run}/predictions.csv", A if run.startswith("ours") else B)
+
+        def below() -> bool:
+            text = (work / "tables/main.tex").read_text("utf-8")
+            return text.index(r"\caption") > text.index(r"\begin{tabular}")
+
+        compare([work])
+        assert below()
+        compare([work], style=["neurips"])
+        assert not below()
+
+    def test_a_venue_whose_page_is_not_known_is_said(self, work: Path) -> None:
+        (work / "study.toml").write_text(
+            (work / "study.toml").read_text().replace("[study]", '[study]\nvenue = "Journal of X"')
+        )
+        predictions(work / "runs/ours.toy.1/predictions.csv", A)
+        assert "Journal of X, the venue of the study, has a page that is not known here" in compare([work]).body
+
+    def test_another_test_is_a_question_and_leaves_the_tables_as_they_are(self, work: Path) -> None:
+        for run in ("ours.toy.1", "base.toy.1"):
+            predictions(work / f"runs/{run}/predictions.csv", A if run.startswith("ours") else B)
+        assert "tables/main.tex" in compare([work]).data["files"]
+        before = (work / "tables/main.tex").read_bytes()
+        asked = compare([work], test="wilcoxon")
+        assert not asked.data["files"] and f"-o {work} writes this one" in asked.result
+        assert (work / "tables/main.tex").read_bytes() == before
+        assert "tables/main.tex" in compare([work], test="wilcoxon", output=work).data["files"]
+
+
+def test_a_test_of_ranks_stands_beside_the_difference_of_the_means_in_the_table(tmp_path: Path) -> None:
+    """The median of 220 differences of right and wrong answers is 0, though 63.6 and 55.5 % differ by 8.2 points."""
+    r = two(tmp_path, A, B, test="wilcoxon", metrics=["accuracy"])
+    (test,) = r.data["tests"]
+    assert test["test"] == "wilcoxon" and test["difference"] == pytest.approx(18 / 220)
+    assert test["details"]["hodges_lehmann"] is not None and "+8.2 points" in r.result
+
+
+def test_a_folder_of_tables_with_unknown_columns_names_them(tmp_path: Path) -> None:
+    (tmp_path / "x.csv").write_text("gt_lbl,mdl_out\na,a\nb,a\n")
+    with pytest.raises(PapertrainError, match="columns: gt_lbl, mdl_out") as error:
+        compare([tmp_path])
+    assert "--columns label=NAME,prediction=NAME" in str(error.value.ask)

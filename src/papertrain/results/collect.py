@@ -244,12 +244,14 @@ def collect(
                 Placed(file=str(f), format=reading.format, method=_few(systems), dataset=_few(datasets), seed=g.seed)
             )
         if root is not None and len(placed) == before:
-            bad = next((f"; {i.says}" for i in issues if i.level == "warning"), "")
+            unread = [i for i in issues if i.level == "warning"] or [i for i in issues if "columns:" in i.says]
+            bad = f"; {unread[0].says}" if unread else ""
+            how = ["name the columns with --columns label=NAME,prediction=NAME (or method=…,value=…)"] if "columns:" in bad else []  # fmt: skip
             raise PapertrainError(
                 f"no result files in it{bad}",
                 code="no-results",
                 file=root,
-                ask=["files that are understood: " + "; ".join(r.title for r in known_readers())],
+                ask=[*how, "files that are understood: " + "; ".join(r.title for r in known_readers())],
             )
     issues += _duplicates(placed)
     return Collection(

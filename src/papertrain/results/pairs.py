@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from papertrain.core.results import Interval, Test
 from papertrain.core.values import Value
@@ -147,6 +147,15 @@ def _one_run(column: int, a: str, b: str, x: Entry, y: Entry, head: Head, how: C
     return _as_test(o, column, a, b, extra=pair.notes, **_power(o, how))
 
 
+def _wilcoxon(a: ArrayLike, b: ArrayLike) -> Outcome:
+    """The table shows means, so the difference beside them is theirs; the shift that belongs to the ranks is a detail."""
+    o = ranks.wilcoxon(a, b)
+    shift = {"hodges_lehmann": o.difference} if o.difference is not None else {}
+    mean = float(np.mean(np.asarray(a, float) - np.asarray(b, float)))
+    says = (*o.assumptions, "a test of ranks: the difference of means beside it is not what it tests")
+    return msgspec.structs.replace(o, difference=mean, assumptions=says, details={**o.details, **shift})
+
+
 def _power(o: Outcome, how: Comparison) -> dict[str, Any]:
     sd = o.details.get("sd_difference")
     return (
@@ -175,7 +184,7 @@ def item_test(pair: Aligned, how: Comparison, rng: np.random.Generator) -> Outco
         if asked == "paired-t":
             return means.paired_t(pair.rows_a, pair.rows_b)
         if asked == "wilcoxon":
-            return ranks.wilcoxon(pair.rows_a, pair.rows_b)
+            return _wilcoxon(pair.rows_a, pair.rows_b)
         if asked == "randomisation":
             return resample.randomisation(
                 pair.rows_a, pair.rows_b, lambda s: s[:, 0] / n, rng=rng, resamples=how.resamples
@@ -285,7 +294,7 @@ def _seeds(
     extra: list[str] = []
     if shared and how.test in ("auto", "paired-t", "wilcoxon", "permutation"):
         if how.test == "wilcoxon":
-            o = ranks.wilcoxon(x, y)
+            o = _wilcoxon(x, y)
         elif how.test == "permutation":
             o = resample.sign_flip(x, y, rng=stream(how.seed, "seeds", head.metric), resamples=how.resamples)
         else:

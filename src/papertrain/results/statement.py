@@ -155,5 +155,6 @@ def doubt(t: Test, table: ResultTable, beside: Sequence[Test] = ()) -> str:
             )
         )
         if min(a, b) == 1:
-            parts.append(say("the variation between trainings of {name} is not in it", name=t.a if a == 1 else t.b))
+            one, other = (t.a, t.b) if a == 1 else (t.b, t.a)
+            parts.append(say("{name} has one run and is taken to vary between trainings as {other} does", name=one, other=other))  # fmt: skip
     return "; ".join(parts)

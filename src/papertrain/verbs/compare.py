@@ -102,7 +102,8 @@ def compare(
     if missing:
         return missing_report(found, how)
     found = msgspec.structs.replace(found, proposed=deserved(found, asked))
-    place = output if output is not None else (work if how != "exploratory" else None)
+    # a test that was asked for instead of the one that the data ask for is a question: the paper's tables stay as they are
+    place = output if output is not None else (work if how != "exploratory" and test == "auto" else None)
     held = _stale(work)
     # before anything is written: the earlier tables may lie where the new ones go
     changes = differences(found, against) if against is not None else []
@@ -110,7 +111,8 @@ def compare(
     if place is not None:
         from papertrain.verbs.comparing.write import write
 
-        found, written = write(found, asked, place, overwrite=overwrite, dry_run=dry_run or how == "exploratory")
+        paged = msgspec.structs.replace(asked, venue=asked.venue or found.venue)
+        found, written = write(found, paged, place, overwrite=overwrite, dry_run=dry_run or how == "exploratory")
     typed = _typed(paths, system, asked)
     report = report_of(found, asked, written, changes, how, place, typed, dry_run=dry_run, against=against is not None)
     return msgspec.structs.replace(report, warnings=(*held, *report.warnings))

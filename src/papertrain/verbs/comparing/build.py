@@ -40,6 +40,8 @@ class Comparison(Value, frozen=True, kw_only=True):
     placed: list[Placed]
     work: Path | None = None
     labels: dict[str, str] = {}
+    venue: str = ""
+    """Whose page the tables and figures are made for: the one asked for, else the study's."""
 
 
 def split(names_: Sequence[str]) -> tuple[str, ...]:
@@ -114,6 +116,8 @@ def workspace(path: Path, asked: Asked) -> Comparison:
                 code="tuning-budget",
             )
         )
+    asked, paged = _page(asked, study.venue)
+    issues += paged
     filled = msgspec.structs.replace(
         asked,
         ours=ours or (study.methods[0].name if len(study.methods) > 1 and study.written else None),
@@ -125,7 +129,23 @@ def workspace(path: Path, asked: Asked) -> Comparison:
         datasets=[d.name for d in study.datasets], allowed=not found.placed,
     )  # fmt: skip
     labels = {m.name: m.label for m in study.methods if m.label}
-    return msgspec.structs.replace(_with_gaps(out, missing), work=path, missing=missing, labels=labels)
+    return msgspec.structs.replace(
+        _with_gaps(out, missing), work=path, missing=missing, labels=labels, venue=asked.venue
+    )
+
+
+def _page(asked: Asked, named: str) -> tuple[Asked, list[Issue]]:
+    """The venue of the study where none was asked for. One whose page is not known is said, not guessed."""
+    from papertrain.report.venue import venue
+
+    if asked.venue or not named:
+        return asked, []
+    try:
+        venue(named)
+    except PapertrainError:
+        says = f"{named}, the venue of the study, has a page that is not known here: tables are made for an ordinary one (--style NAME)"
+        return asked, [Issue(says=says, code="unknown-venue", level="note")]
+    return msgspec.structs.replace(asked, venue=named), []
 
 
 def _with_gaps(found: Comparison, missing: list[dict[str, str]]) -> Comparison:

@@ -21,6 +21,7 @@ LEFT_OUT = (
     "members-left-out",
     "derived-column",
     "validation-left-out",
+    "unknown-venue",
 )
 """Notes on what the table does not show, printed below it: a column must not vanish silently."""
 
@@ -77,6 +78,8 @@ def report_of(
             (say("would write") if dry_run else say("wrote"))
             + f" {', '.join(shown[:3])}{say(' and {n} more', n=len(written) - 3) if len(written) > 3 else ''}"
         )
+    if found.work and place is None and asked.test != "auto":
+        tail.append(say("nothing written, since the tables hold the test that the data ask for: -o {place} writes this one", place=quoted(found.work)))  # fmt: skip
     if gaps:
         tail.append(_gap_text(gaps))
     if written and not dry_run and not found.work:
@@ -102,7 +105,8 @@ def report_of(
             "\n".join(lines[:14])
             + (say("\n  … {n} more tests (--json, or -v)", n=len(lines) - 14) if len(lines) > 14 else "")
         )
-    left = [translated(i.says) for i in found.issues if i.level == "note" and i.code in LEFT_OUT]
+    left = list(dict.fromkeys(translated(i.says) for i in found.issues if i.level == "note" and i.code in LEFT_OUT))
+    doubts = dict.fromkeys(translated(i.says) for i in found.issues if i.level == "warning")
     if left and table.columns:
         body.append("\n".join(f"  {says}" for says in left[:6]))
     if found.overall:
@@ -135,7 +139,7 @@ def report_of(
     )
     head = "\n".join([result, *(f"  {x}" for x in tail)])
     return Report(verb="compare", result=head, explanation=says, action=action, data=build.data(found, written, changes), body="\n\n".join(body), details=details,
-                  warnings=(*waiting, *(translated(i.says) for i in found.issues if i.level == "warning"))[:8], mode=mode)  # fmt: skip
+                  warnings=(*waiting, *doubts)[:8], mode=mode)  # fmt: skip
 
 
 def _size(table: Any) -> str:
