@@ -293,3 +293,32 @@ def test_standard_input_is_watched_alone(tmp_path):
     (tmp_path / "train.log").write_text("step=1 loss=2.0\nstep=2 loss=1.9\n")
     with pytest.raises(PapertrainError, match="alone"):
         watch([tmp_path / "train.log", Path("-")])
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+@pytest.mark.parametrize(("columns", "rows"), [(80, 24), (50, 12), (24, 6)])
+def test_no_line_of_the_view_is_wider_or_lower_than_the_terminal(
+    tmp_path, monkeypatch, capsys, language, columns, rows
+):
+    """Chinese letters take two columns: a line that is cut by its letters runs over and spoils the redrawing."""
+    import re
+    import shutil
+
+    from papertrain.core.texts import language as speak
+    from papertrain.core.wide import width
+    from papertrain.verbs.watching.live import Screen
+
+    (tmp_path / "trainer_log.jsonl").write_text(log_rows([2 - i / 100 for i in range(120)] + [9.0] * 40))
+    follower = follower_of(tmp_path)
+    screen = Screen(live=False)
+    screen.terminal = True
+    monkeypatch.setattr(shutil, "get_terminal_size", lambda fallback: os.terminal_size((columns, rows)))
+    problem = "the alarm could not be delivered: " + "x" * 90
+    token = speak.set(language)
+    try:
+        screen.draw(follower.look(), list(follower.histories()), [], 0.5, [problem])
+    finally:
+        speak.reset(token)
+    lines = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", capsys.readouterr().out).split("\r\n")
+    assert len(lines) <= rows and max(map(width, lines)) <= columns
+    assert any(line.startswith("the alarm could not") for line in lines)

@@ -11,7 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from papertrain.core.redact import redact
+from papertrain.core.sentences import translated
+from papertrain.core.texts import say
 from papertrain.core.units import show_seconds
+from papertrain.core.wide import folded, padded, width
 
 if TYPE_CHECKING:
     from papertrain.core.training import TrainingPlan
@@ -65,6 +68,13 @@ def follow(
     return follower.look(final=True), list(follower.histories())
 
 
+def cut(text: str, columns: int) -> str:
+    """As much of a line as a terminal has columns for."""
+    while width(text) > columns:
+        text = text[: -max(1, (width(text) - columns) // 2)]
+    return text
+
+
 class Pace:
     """Seconds per step of a single run, as seen since the view was opened or the run began anew."""
 
@@ -110,7 +120,7 @@ class Screen:
         lines = self.view(found, histories, seconds_per_step, columns, rows)
         if self.problem:
             lines = [*lines[: rows - 2], self.problem]
-        shown = [self.paint(redact(line, terminal=True)[:columns]) for line in lines[: rows - 1]]
+        shown = [self.paint(cut(redact(line, terminal=True), columns)) for line in lines[: rows - 1]]
         sys.stdout.write("\x1b[H" + "".join(f"{line}\x1b[K\r\n" for line in shown) + "\x1b[J")
         sys.stdout.flush()
 
@@ -122,8 +132,6 @@ class Screen:
         columns: int,
         rows: int,
     ) -> list[str]:
-        import textwrap
-
         from papertrain.monitor.verdict import ORDER
         from papertrain.report.curves import plot, spark
         from papertrain.verbs.watching.text import headline, signal_lines
@@ -132,16 +140,17 @@ class Screen:
         worst = max(range(len(found)), key=lambda i: ORDER.index(found[i].level))
         e, run = found[worst], histories[worst]
         lines = [
-            f"papertrain watch  {clock}  Ctrl-C ends the view, not the run",
-            *textwrap.wrap(headline(e), columns)[:3],
+            say("papertrain watch  {clock}  Ctrl-C ends the view, not the run", clock=clock),
+            *folded(headline(e), columns)[:3],
         ]
         if len(found) > 1:
             for other, h in list(zip(found, histories))[: max(3, rows // 3)]:
                 values = h.raw_loss.values[-200:] if h.raw_loss is not None else []
-                lines.append(f"  {other.level:<8} {other.name:<30.30} {spark(values, width=24)}")
+                level = padded(translated(other.level), 8)
+                lines.append(f"  {level} {padded(cut(other.name, 30), 30)} {spark(values, width=24)}")
         if seconds_per_step and e.total_steps and e.total_steps > e.last_step:
             left = (e.total_steps - e.last_step) * seconds_per_step
-            lines.append(f"  {seconds_per_step:.2f} s a step, {show_seconds(left)} left")
+            lines.append("  " + say("{pace:.2f} s a step, {left} left", pace=seconds_per_step, left=show_seconds(left)))
         lines += ["", *signal_lines(e, columns, commands=False), ""]
         c = run.raw_loss
         if c is not None and len(c) >= 2 and rows - len(lines) > 5:
@@ -153,7 +162,8 @@ class Screen:
     def paint(self, line: str) -> str:
         if self.colour:
             for level, code in COLOURS.items():
-                if f" {level} " in line or line.startswith(level):
+                word = translated(level)
+                if f" {word} " in line or line.startswith(word):
                     return f"{code}{line}\x1b[0m"
         return line
 
