@@ -44,7 +44,7 @@ _ESCAPED = re.compile(r"\\+(?:[nrtbf0]|u00[01][0-9a-fA-F]|x[01][0-9a-fA-F]|033|e
 
 _EMAIL = re.compile(r"(?<![\w.+\-/:])(?!git@)[A-Za-z0-9][\w.+\-]{0,64}@(?:[A-Za-z0-9\-]{1,63}\.){1,8}[A-Za-z]{2,24}\b")
 _HOME = re.compile(
-    r"(?P<root>(?<!\.co)(?<!\.com)(?<!\.org)(?<!\.io)(?<!\.net)(?<!\.cn)(?<!\.ai)(?:(?:/(?:lustre|gpfs|beegfs|fsx|nfs|scratch|work|data|storage|mnt|net|export|cluster|shared|projects?|vol\w{0,8}|disk\w{0,4}|ceph\w{0,4}|efs)\d{0,3}(?:/[\w.\-]{1,30}){0,2})?/(?:home\d*|users?|Users)|[A-Za-z]:\\Users|[A-Za-z]:\\\\Users|/mnt/[a-z]/Users)(?:/|\\\\|\\))(?P<user>(?!\[user\])[^/\\\s:'\"<>|,;)\]}]+)"
+    r"(?P<root>(?<!\.co)(?<!\.com)(?<!\.org)(?<!\.io)(?<!\.net)(?<!\.cn)(?<!\.ai)(?:(?:/(?:lustre|gpfs|beegfs|fsx|nfs|scratch|work|data|storage|mnt|net|export|cluster|shared|projects?|vol\w{0,8}|disk\w{0,4}|ceph\w{0,4}|efs)\d{0,3}(?:/[\w.\-]{1,30}){0,2})?/(?:home\d*|users?|Users)|[A-Za-z]:\\Users|[A-Za-z]:\\\\Users|/mnt/[a-z]/Users)(?:/|\\\\|\\))(?P<user>(?!\[(?:user\]|redacted))[^/\\\s:'\"<>|,;)\]}]+)"
 )
 _ADDRESS = re.compile(
     r"(?<![\d.])(?:10\.\d{1,3}\.\d{1,3}\.\d{1,3}|192\.168\.\d{1,3}\.\d{1,3}|169\.254\.\d{1,3}\.\d{1,3}|172\.(?:1[6-9]|2\d|3[01])\.\d{1,3}\.\d{1,3}|100\.(?:6[4-9]|[7-9]\d|1[01]\d|12[0-7])\.\d{1,3}\.\d{1,3})\b"
@@ -183,6 +183,11 @@ def holds_secret(text: str) -> list[tuple[str, int]]:
     rest = "".join(covered)
     found += [("named", start, end) for start, _, end in named(rest)]
     return sorted(((kind, start) for kind, start, _ in found), key=lambda f: f[1])
+
+
+def names_home(text: str) -> bool:
+    """Whether a home folder stands in it, with the name of whose it is."""
+    return _HOME.search(text) is not None
 
 
 def _mark(secret: str) -> str:

@@ -68,7 +68,7 @@ def _places(users: frozenset[str], hosts: frozenset[str]) -> Iterator[str]:
     yield rf"(?P<keep>(?i:logged in as|connecting to|connected to):?\s+){every}{_SHUT}"
     if user := _any(users):
         if inside := _any(users - FOLDERS):
-            yield rf"(?P<keep>/){inside}(?=/)"
+            yield rf"(?P<keep>[/\\]){inside}(?=[/\\])"
         yield rf"(?P<keep>/(?:home\d*|users?|Users|scratch\d*)/|~){user}(?![\w\-])"
         yield rf"(?P<keep>(?<![\w.+\-/])){user}(?=@[A-Za-z0-9\[])"
         yield rf"(?P<keep>\d\(){user}(?=\))"

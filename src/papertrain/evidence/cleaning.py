@@ -13,12 +13,32 @@ from collections.abc import Iterable, Iterator
 from pathlib import PurePosixPath
 from typing import Any
 
-from papertrain.core.redact import Hidden, holds_secret, redact
+from papertrain.core.redact import Hidden, holds_secret, names_home, redact
 
 MOST_UNPACKED = 64 * 2**20
 PACKED: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 OPAQUE = {".zip", ".tar", ".tgz", ".7z", ".rar", ".zst", ".lz4", ".pkl", ".pickle", ".joblib", ".wandb", ".db", ".sqlite", ".sqlite3", ".hdf5", ".h5"}  # fmt: skip
 """Files that hold other things packed: what is in them cannot be searched here."""
+MAGIC = (
+    b"PK\x03\x04",
+    b"PK\x05\x06",
+    b"7z\xbc\xaf",
+    b"Rar!",
+    b"\x28\xb5\x2f\xfd",
+    b"\x04\x22\x4d\x18",
+    b"SQLite format 3",
+    b"\x89HDF",
+    b"\x80\x02",
+    b"\x80\x03",
+    b"\x80\x04",
+    b"\x80\x05",
+    b"ARROW1",
+    b"FEA1",
+    b"ORC",
+    b"Obj\x01",
+)
+"""How such files begin, whatever they are called: archives and office documents, databases, pickles, columns."""
+PACKED_MAGIC = {b"\x1f\x8b": ".gz", b"BZh": ".bz2", b"\xfd7zXZ": ".xz"}
 SPARED_CHUNKS = {b"tEXt", b"zTXt", b"iTXt", b"eXIf", b"tIME"}
 """What programs and cameras write into a PNG besides the picture: its author, the program, the place."""
 WORDS = re.compile(rb"[\x20-\x7e\x80-\xff]{6,}")
@@ -34,8 +54,32 @@ def text_of(raw: bytes) -> str | None:
     if b"\x00" in raw or raw[:4] == b"%PDF":
         return None
     text = raw.removeprefix(b"\xef\xbb\xbf").decode("utf-8", "replace")
+    broken = text.count("\ufffd")
     # A log may have some broken bytes; where a tenth is broken it is no text.
-    return text if text.count("\ufffd") * 10 <= max(len(text), 1) else None
+    if broken * 10 > max(len(text), 1):
+        return None
+    return text if not broken else "".join(_by_line(raw))
+
+
+def _by_line(raw: bytes) -> Iterator[str]:
+    """Lines that are no UTF-8 were written by a program of another coding: names in them must be read to be found."""
+    for line in raw.removeprefix(b"\xef\xbb\xbf").splitlines(keepends=True):
+        try:
+            yield line.decode("utf-8")
+        except UnicodeDecodeError:
+            yield _decoded(line)
+
+
+def _decoded(line: bytes) -> str:
+    for coding in ("gb18030", "cp1252"):
+        try:
+            text = line.decode(coding)
+        except UnicodeDecodeError:
+            continue
+        # two letters of Western Europe in a row are rare, and two bytes of Chinese are the rule
+        if coding != "gb18030" or re.search(r"[\u4e00-\u9fff]{2}", text):
+            return text
+    return line.decode("utf-8", "replace")
 
 
 def name_of(name: str, hide: Iterable[Hidden]) -> str:
@@ -50,7 +94,7 @@ def cleaned(name: str, raw: bytes, hide: Iterable[Hidden]) -> tuple[bytes | None
     if text is not None:
         return redact(text, extra=hide).encode(), ""
     suffix = PurePosixPath(name).suffix.lower()
-    if suffix in OPAQUE:
+    if suffix in OPAQUE or raw.startswith(MAGIC) or raw[257:262] == b"ustar":
         return None, "it holds other files packed, which cannot be searched for secrets"
     data = without_notes(raw)
     try:
@@ -59,14 +103,22 @@ def cleaned(name: str, raw: bytes, hide: Iterable[Hidden]) -> tuple[bytes | None
         return None, "it is packed and damaged, and cannot be searched for secrets"
     if sum(map(len, parts)) > MOST_UNPACKED:
         return None, "it unpacks to more than can be searched for secrets"
+    if any(part.startswith((*MAGIC, *PACKED_MAGIC)) for part in parts):
+        return None, "it is packed more than once, and cannot be searched for secrets"
     for part in (data, *parts):
         if any(holds_secret(m[0].decode("latin-1")) for m in WORDS.finditer(part)):
             return None, "it holds a secret, and is no text that could be cleaned"
+        if any(names_home(m[0].decode("latin-1")) for m in WORDS.finditer(part)):
+            return None, "it names a home folder, and is no text that could be cleaned"
     return data, ""
 
 
 def inside(data: bytes, suffix: str = "") -> Iterator[bytes]:
-    """What is packed in it, up to a size: the streams of a PDF, a compressed log, the columns of a Parquet file."""
+    """What is packed in it, up to a size: the streams of a PDF, a compressed log, the columns of a Parquet file, the letters
+    of a text with two or four bytes for each."""
+    suffix = next((s for magic, s in PACKED_MAGIC.items() if data.startswith(magic)), suffix)
+    if data[:4000].count(b"\x00") * 4 > len(data[:4000]):
+        yield data.replace(b"\x00", b"")
     if data[:4] == b"%PDF":
         left = MOST_UNPACKED
         for m in re.finditer(rb"stream\r?\n(.*?)endstream", data, re.DOTALL):

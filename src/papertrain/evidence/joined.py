@@ -2,12 +2,28 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 Way = Sequence[str]
 """One thing to look for, in small expressions: a letter, a gap."""
 _END = ""
+_SIGNS = {
+    "ß": "ss",
+    "ø": "o",
+    "Ø": "O",
+    "ł": "l",
+    "Ł": "L",
+    "æ": "ae",
+    "Æ": "AE",
+    "œ": "oe",
+    "å": "aa",
+    "Å": "AA",
+    "ı": "i",
+    "đ": "dj",
+}
+"""What LaTeX calls letters that are no letter with an accent."""
 
 
 def joined(ways: Iterable[Way]) -> str:
@@ -48,9 +64,21 @@ def exact(text: str) -> list[str]:
 
 
 def atom(letter: str, *, fold: bool = False) -> str:
-    """Letters as they are, or both; a backslash also doubled, where JSON stands in JSON."""
+    """Letters as they are, or both; a backslash also doubled, where JSON stands in JSON; accents also as LaTeX and HTML
+    write them."""
     if letter == "\\":
         return r"\\+"
+    if not letter.isascii() and (base := unicodedata.normalize("NFD", letter))[0].isascii() and len(base) == 2:
+        plain = atom(base[0], fold=fold)
+        return rf"(?:{_cases(letter, fold)}|\{{?\\+\W?\s?[\w]?\{{?\\?{plain}\}}?\}}?|&{plain}[a-z]{{2,6}};)"
+    if letter in _SIGNS:
+        return (
+            rf"(?:{_cases(letter, fold)}|\{{?\\+{_SIGNS[letter]}(?:\{{\}}|\}}|\s)?|&{_SIGNS[letter][0]}[a-z]{{2,6}};)"
+        )
+    return _cases(letter, fold)
+
+
+def _cases(letter: str, fold: bool) -> str:
     small, large = letter.lower(), letter.upper()
     if fold and small != large and len(small) == len(large) == 1:
         return f"[{small}{large}]"

@@ -41,6 +41,25 @@ OWNED = (
     re.compile(r"(?<=wandb\.ai/)(?!\[)[\w.-]+(?:/[\w.-]+)?"),
 )
 """Repositories of somebody, also where nobody knows whose."""
+POST = {
+    "gmail.com",
+    "outlook.com",
+    "hotmail.com",
+    "live.com",
+    "yahoo.com",
+    "icloud.com",
+    "qq.com",
+    "163.com",
+    "126.com",
+    "foxmail.com",
+    "proton.me",
+    "protonmail.com",
+    "gmx.de",
+    "web.de",
+    "users.noreply.github.com",
+    "localhost",
+}
+"""Where everybody has a mailbox; any other house tells where somebody works."""
 READ = 4 * 2**20
 MOST = 2000
 """Names that are looked for; a list of more is no list of authors."""
@@ -71,9 +90,10 @@ def who(told: Iterable[tuple[str, str]]) -> People:
         said[kind].update(_split(text))
     mails = {w for words in said.values() for w in words if "@" in w}
     users = said["user"] | {w.split("@")[0] for w in mails}
+    houses = {w.rsplit("@", 1)[1] for w in mails} - POST
     return People(
         names=worth(said["name"] - mails),
-        words=worth(said["word"] | mails | users | said["host"]),
+        words=worth(said["word"] | mails | houses | users | said["host"]),
         owners=worth(said["owner"]),
         users=short(users) - COMMON,
         hosts=short(said["host"]) - COMMON,
@@ -214,6 +234,9 @@ def _recorded(value: Any, depth: int = 0) -> Iterator[tuple[str, str]]:
                 yield "name" if key.endswith("_NAME") else "user", one
             elif key in WHERE:
                 yield from (("host", name) for name in _nodes(one))
+            elif key == "git_commit" and re.fullmatch(r"[0-9a-f]{12,64}", one):
+                # whoever searches a forge for it finds the repository
+                yield from (("word", one[:n]) for n in (len(one), 12, 10, 8, 7))
             elif OWNERS.search(str(key)):
                 yield "owner", one
             elif "remote" in str(key):

@@ -55,6 +55,8 @@ OPEN, SHUT = r"(?<![A-Za-z0-9])", r"(?![A-Za-z0-9])"
 GAP = r"[\s._\-]{1,3}"
 INITIAL_GAP = r"\.?[\s\-]{0,2}(?:[A-Z]\.[\s\-]{0,2}){0,2}"
 """After an initial; further initials may follow."""
+MIDDLE = r"\s+(?:[A-Z][\w.\-]{0,20}\s+){0,2}"
+"""Other first names, written or left out."""
 _IDEOGRAPHS = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 
 
@@ -75,10 +77,10 @@ def patterns(names: Iterable[str], words: Iterable[str], owners: Iterable[str], 
     owned = sorted(owners, key=len, reverse=True)
     called = sorted(names, key=len, reverse=True)
     found = [
-        (joined(folded(o) for o in owned), r"(?<![\w.-])", r"/[\w.-]+"),
+        (joined(folded(o) for o in owned), r"(?:(?<![\w.-])|(?<=--))", r"(?:/|--)[\w.-]+"),
         (joined(_in_words(w) for w in sorted({*words, *owned}, key=lambda w: (-len(w), w)) for w in _spellings(w)), OPEN, SHUT),
         (joined(w for n in called for w in _whole(n)), OPEN, SHUT),
-        (joined(folded(x) for n in called for x in _logins(n)), OPEN, rf"\d{{0,3}}{SHUT}"),
+        (joined(x for n in called for x in _logins(n)), OPEN, rf"\d{{0,3}}{SHUT}"),
         (joined(exact(x) for n in called for x in _alone(n)), OPEN, r"(?![a-z0-9])"),
         (joined(exact(x) for x in sorted(letters)), OPEN, rf"{SHUT}(?!\s{{0,2}}[Ll]icen[cs]e)"),
     ]  # fmt: skip
@@ -114,6 +116,7 @@ def _whole(name: str) -> Iterator[Way]:
             continue
         first, last = parts[0], parts[-1]
         yield _parted([folded(last), folded(first)], r",?\s+")
+        yield [*folded(first), MIDDLE, *folded(last)]
         if first[0] != "\\":
             yield [*exact(first[0]), INITIAL_GAP, *exact(last)]
             yield [*exact(last), r",?\s+", *exact(first[0]), r"\."]
@@ -123,16 +126,17 @@ def _parted(parts: list[list[str]], gap: str) -> Way:
     return [a for i, part in enumerate(parts) for a in ([gap] if i else []) + part]
 
 
-def _logins(name: str) -> list[str]:
-    found = []
+def _logins(name: str) -> Iterator[Way]:
     for spelling in _spellings(name):
         parts = spelling.split()
         if len(parts) < 2 or spelling.islower() or not (parts[0].isascii() and parts[-1].isascii()):
             continue
-        f, z = (re.sub(r"[^a-z]", "", p.lower()) for p in (parts[0], parts[-1]))
-        if f and z and "\\" not in spelling:
-            found += [f + z, z + f, f[0] + z, z + f[0], f + z[:1]]
-    return [x for x in found if len(x) > 4 and x not in COMMON]
+        f = re.sub(r"[^a-z]", "", parts[0].lower())
+        for last in dict.fromkeys([parts[-1], *parts[-1].split("-")]) if f and "\\" not in spelling else ():
+            z = re.sub(r"[^a-z]", "", last.lower())
+            for one, two in ((f, z), (z, f), (f[0], z), (z, f[0]), (f, z[0])) if z else ():
+                if len(one + two) > 4 and one + two not in COMMON:
+                    yield [*folded(one), r"[._\-]?", *folded(two)]
 
 
 def _alone(name: str) -> Iterator[str]:
