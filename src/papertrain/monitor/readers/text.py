@@ -106,7 +106,7 @@ def start(table: Table) -> LineParser:
             results = True
             return
         results = results and RESULT.match(line) is not None
-        worth = WORTH.search(line)
+        worth = "loss" in line or "Loss" in line or WORTH.search(line)
         if not worth and "poch" not in line:
             return
         if "\x1b" in line:
