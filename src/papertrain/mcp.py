@@ -19,6 +19,7 @@ from papertrain.core.files import only_reading, size_of, written_at
 from papertrain.core.redact import redact_json
 from papertrain.core.report import SCHEMA
 from papertrain.core.schema import READING, arguments, confine, envelope, readable, schema_of, unwritten
+from papertrain.core.sentences import translated
 from papertrain.core.texts import language, of_environment
 from papertrain.core.version import __version__
 from papertrain.report.show import select, shorten
@@ -102,7 +103,7 @@ def _error(name: str, error: PapertrainError) -> dict[str, Any]:
         "verb": name,
         "mode": "exploratory",
         "result": error.one_line(),
-        "explanation": "; ".join(error.ask),
+        "explanation": "; ".join(map(translated, error.ask)),
         "action": error.command,
         "warnings": [],
         "unavailable": [],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Awaitable, Callable
@@ -220,3 +221,15 @@ def test_the_official_inspector_lists_and_calls_the_tools(work: Path) -> None:
     answer = inspect("--method", "tools/call", "--tool-name", "status", "--tool-arg", f"work={work}")
     assert answer["structuredContent"]["verb"] == "status" and not answer.get("isError")
     assert inspect("--method", "resources/list")["resources"]
+
+
+def test_an_error_is_told_in_the_language_of_the_server(tmp_path: Path) -> None:
+    from papertrain.core.texts import language
+    from papertrain.mcp import call
+
+    token = language.set("zh")
+    try:
+        document, failed = call("status", {"work": str(tmp_path / "nowhere")}, [tmp_path])
+    finally:
+        language.reset(token)
+    assert failed and re.search("[\u4e00-\u9fff]", document["result"]) and document["data"]["error"]["code"]
