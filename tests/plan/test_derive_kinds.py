@@ -90,6 +90,7 @@ def test_t5_is_trained_at_the_rate_that_its_documentation_names(model: str) -> N
     rate = plan(model, "1x A100-80GB", task="sft", method="full").learning_rate
     assert 1e-4 <= rate.value <= 3e-4
     assert "need more than Llama-2" in rate.why
+    assert "documentation of T5" in rate.source.ref
 
 
 @pytest.mark.parametrize(

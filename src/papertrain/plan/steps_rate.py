@@ -16,7 +16,8 @@ def learning_rate(rules: str, task: str, method: str, model: ModelSpec, batch: i
     rates = law("learning_rate")
     column = tuner(method)
     contests = rates.contests(r.path) + rates.contests(f"{rules}.batch_lora" if column == "lora" else f"{rules}.batch")
-    if r.family_factor != 1:
+    own = f"family.{family}" if r.family_factor > 1 else ""
+    if r.family_factor < 1:
         contests += rates.contests("family.full")
     if column == "lora" and method != "full":
         contests += (
@@ -27,7 +28,7 @@ def learning_rate(rules: str, task: str, method: str, model: ModelSpec, batch: i
         )
     return Decision(
         name="learning_rate", value=r.value, rests_on=("task", "method", "model", "global_batch_size"),
-        source=rates.source(r.path), contested_by=contests, why=reason(r, rules, task, method, model, batch, family),
+        source=rates.source(own or r.path), contested_by=contests, why=reason(r, rules, task, method, model, batch, family),
     )  # fmt: skip
 
 
