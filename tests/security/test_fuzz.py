@@ -31,7 +31,7 @@ def test_changed_inputs_end_in_an_answer_or_a_clear_error() -> None:
 def test_a_long_run_of_one_sign_in_a_line_is_read_in_time_that_grows_with_it(tmp_path: Path, run: str) -> None:
     from papertrain import verbs
 
-    lines = ["{'loss': 1.7, 'grad_norm': 8.5, 'learning_rate': 1e-07, 'epoch': 0.01}", "torch.OutOfMemoryError: CUDA{} out of memory. Tried to allocate{} 2.00 GiB. GPU 0 has", "step 3 loss{} 1.5"]  # fmt: skip
+    lines = ["{'loss': 1.7, 'grad_norm': 8.5, 'learning_rate': 1e-07, 'epoch': 0.01}", "torch.OutOfMemoryError: CUDA{} out of memory. Tried to allocate{} 2.00 GiB. GPU 0 has", "step 3 loss{} 1.5", "{'loss':{}, 'lr': 1.0", "{'loss':{}x", "loss: {}x lr={}x"]  # fmt: skip
     seconds = []
     for n in (5_000, 40_000):
         (tmp_path / "train.log").write_text("\n".join(lines).replace("{}", run * (n // len(run))))

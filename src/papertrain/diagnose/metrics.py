@@ -13,23 +13,25 @@ from papertrain.core.findings import LogLine, Signal
 from papertrain.diagnose.clean import quote
 from papertrain.diagnose.log import LogFile
 
-NUMBER = r"[-+]?(?:\d[\d,]*\.?\d*(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?|nan|NaN|NAN|inf|Infinity|Inf)"
+NUMBER = r"[-+]?(?:\d++(?:,\d++)*(?:\.\d*+)?(?:[eE][-+]?\d++)?|\.\d+(?:[eE][-+]?\d+)?|nan|NaN|NAN|inf|Infinity|Inf)"
 _PAIR = re.compile(rf"""['"]([\w/ .()-]{{1,60}})['"]\s*:\s*['"]?({NUMBER})['"]?\s*(?=[,}}\]])""")
 _KEYED = re.compile(
     rf"(?:^|[\s|,;\[(])([A-Za-z][\w/.-]*(?: (?:loss|norm|rate|scale|batch size))?)\s?[:=]\s*\[?({NUMBER})(?![\w.])"
 )
 _SPACED = re.compile(rf"\b(step|iter|loss|norm|lr|grad_norm|epoch|train loss|val loss)\s+({NUMBER})(?![\w.])", re.I)
-_SAID = re.compile(r"^\W*(?:\w+(?:Error|Exception)\s?: |(?:WARNING|ERROR|FATAL)\W+)?(?:the )?(?:training |train )?loss (?:is|was|became|becomes|turned) (?:-?inf|nan)\b", re.I)  # fmt: skip
+_SAID = re.compile(r"^\W*(?:\w+(?:Error|Exception)\s?: |(?:WARNING|ERROR|FATAL)\W+)?(?:the )?(?:training |train |classification )?(?:loss|scores) (?:is|was|became|become|becomes|turned) (?:-?inf(?:inite)?|nan)\b", re.I)  # fmt: skip
 """What programs print when they stop at a loss that is not a number, without a row of it."""
 _ITERATION = re.compile(r"iteration\s+(\d+)/\s*(\d+)")
 BAR = re.compile(r"\b(\d+)/(\d+) \[[\d:]+<[\d:?]+")
 """A progress bar of tqdm: at and of."""
 _TQDM = re.compile(r"\b(\d+)/(\d+) \[")
 _STEP_OF = re.compile(r"\b(?:step|iter)[ :=]\s*(\d+)(?:/(\d+))?", re.I)
-_WORDS = re.compile(r"loss|grad[_ ]norm|reward|skipped=|\btrl:|\btel:|learning_rate|perplexity|损失", re.I)
+_WORDS = re.compile(
+    r"loss|grad[_ ]norm|reward|skipped=|\btrl:|\btel:|learning_rate|perplexity|损失|infinite or NaN", re.I
+)
 
 NAMES = {
-    "lm loss": "loss", "train/loss": "loss", "training_loss": "loss", "tr_loss": "loss", "train loss": "loss", "trl": "loss",
+    "lm loss": "loss", "total_loss": "loss", "actor/pg_loss": "act_loss", "actor/lr": "learning_rate", "actor/grad_norm": "grad_norm", "train/loss": "loss", "training_loss": "loss", "tr_loss": "loss", "train loss": "loss", "trl": "loss",
     "val loss": "eval_loss", "val_loss": "eval_loss", "valid_loss": "eval_loss", "test_loss": "eval_loss", "eval/loss": "eval_loss",
     "tel": "eval_loss", "validation_loss": "eval_loss", "lr": "learning_rate", "learning rate": "learning_rate",
     "train/learning_rate": "learning_rate", "train_lr": "learning_rate", "grad norm": "grad_norm", "norm": "grad_norm",
