@@ -62,7 +62,7 @@ def read_file(path: Path, given: dict[str, str]) -> Reading:
         raise PapertrainError("the file is empty (0 bytes): was the run cut short?", code="empty-file", file=path)
     for reader in known_readers():
         if reader.sniff(source):
-            return reader.read(source)
+            return msgspec.structs.replace(reader.read(source), reader=reader.id)
     if source.suffix in (".csv", ".tsv") and len(source.grid) == 1:
         raise PapertrainError("a header and no rows: was the run cut short?", code="empty-file", file=path)
     why, line = source.json_error if source.text.lstrip()[:1] in ("{", "[") and source.lines is None else ("", 0)
@@ -192,7 +192,6 @@ def collect(
     """Read (system name or "", path) pairs. A file in a folder that is no result is passed over, with a note; a file that
     the user named and that cannot be understood is an error."""
     from papertrain.results import roles
-    from papertrain.results.readers import vlmeval
 
     given = roles.parse(columns)
     patterns = [template(m) for m in maps]
@@ -213,7 +212,8 @@ def collect(
     for name, root, files in groups:
         relative = {f: str(f.relative_to(root)) if root else _short(f, files) for f in files}
         guesses = guess(list(relative.values()), patterns)
-        before, twice, nearest = len(placed), vlmeval.superseded(files), _nearest(files)
+        before, nearest = len(placed), _nearest(files)
+        twice = {r.id: r.repeats(files) for r in known_readers() if r.repeats is not None}
         for f in files:
             try:
                 reading = read_file(f, given)
@@ -225,7 +225,7 @@ def collect(
                     Issue(says=f"not read: {error.says} ({relative[f]})", file=str(f), code=error.code, level=level)
                 )
                 continue
-            if f in twice and reading.format.startswith("VLMEvalKit"):
+            if f in twice.get(reading.reader, ()):
                 continue
             g = guesses[relative[f]]
             if name:

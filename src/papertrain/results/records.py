@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, Literal
 
 from papertrain.core.values import Record
@@ -79,6 +80,7 @@ class Reading(Record, frozen=True, kw_only=True):
     items: list[Items] = []
     issues: list[Issue] = []
     format: str = ""
+    reader: str = ""
 
 
 class Reader(Record, frozen=True, kw_only=True):
@@ -88,5 +90,7 @@ class Reader(Record, frozen=True, kw_only=True):
     title: str
     sniff: Callable[[Source], bool]
     read: Callable[[Source], Reading]
+    repeats: Callable[[list[Path]], set[Path]] | None = None
+    """Of the files of a folder those that say again what others say item by item: they would count twice."""
     order: int = 50
     """Readers that need more of the structure are asked first."""

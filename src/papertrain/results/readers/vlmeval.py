@@ -262,4 +262,6 @@ def _scores(source: Source) -> Reading:
     return Reading(scores=scores, format="VLMEvalKit scores")
 
 
-READER = Reader(id="vlmeval", title="VLMEvalKit xlsx, _acc.csv, _score.csv", sniff=sniff, read=read, order=12)
+READER = Reader(
+    id="vlmeval", title="VLMEvalKit xlsx, _acc.csv, _score.csv", sniff=sniff, read=read, repeats=superseded, order=12
+)

@@ -12,6 +12,7 @@ from papertrain.core.commands import quoted
 from papertrain.core.errors import PapertrainError, nearest
 from papertrain.core.results import Evidence, ResultTable, Test
 from papertrain.core.texts import english
+from papertrain.core.training import TrainingPlan
 from papertrain.core.values import Value, plain
 from papertrain.core.workspace import Workspace
 from papertrain.report.table import Sheet, sheet
@@ -21,6 +22,7 @@ from papertrain.results.board import Board
 from papertrain.results.collect import Collection, Placed, collect
 from papertrain.results.records import Issue
 from papertrain.results.stats.outcome import finite, show_p
+from papertrain.verbs.comparing.study import Cost, costs, plans
 from papertrain.verbs.comparing.table import Asked, ordered, table_of, tests_of, with_columns
 from papertrain.verbs.evaluating.scores import collect_grid, state_of
 
@@ -40,6 +42,9 @@ class Comparison(Value, frozen=True, kw_only=True):
     placed: list[Placed]
     work: Path | None = None
     labels: dict[str, str] = {}
+    plans: dict[str, TrainingPlan] = {}
+    costs: list[Cost] = []
+    """What the workspace says of its trainings: read once, for the tables and the figures."""
     venue: str = ""
     """Whose page the tables and figures are made for: the one asked for, else the study's."""
 
@@ -130,7 +135,13 @@ def workspace(path: Path, asked: Asked) -> Comparison:
     )  # fmt: skip
     labels = {m.name: m.label for m in study.methods if m.label}
     return msgspec.structs.replace(
-        _with_gaps(out, missing), work=path, missing=missing, labels=labels, venue=asked.venue
+        _with_gaps(out, missing),
+        work=path,
+        missing=missing,
+        labels=labels,
+        venue=asked.venue,
+        plans=plans(work),
+        costs=costs(work),
     )
 
 

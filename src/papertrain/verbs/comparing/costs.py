@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from papertrain.core.workspace import Workspace
 from papertrain.report.figures import scaling, scatter
 from papertrain.report.figures._figure import Drawing
 from papertrain.results import names
@@ -36,9 +35,7 @@ def _is_cost(metric: str) -> bool:
 def prices(found: Comparison) -> tuple[str, dict[str, tuple[float, str]]]:
     """(what the cost is, method → its cost and where it was read); nothing where fewer than two were measured."""
     if found.work is not None:
-        from papertrain.verbs.comparing.study import costs
-
-        spent = {c.method: c for c in costs(Workspace(found.work)) if c.method in found.table.rows}
+        spent = {c.method: c for c in found.costs if c.method in found.table.rows}
         gpu = {m: (c.gpu_hours_per_run, c.files[0]) for m, c in spent.items() if c.gpu_hours_per_run}
         wall = {m: (c.hours_per_run, c.files[0]) for m, c in spent.items() if c.hours_per_run}
         if len(gpu) >= 2 and len(gpu) == len(wall):
@@ -116,7 +113,7 @@ def sizes(found: Comparison) -> tuple[str, dict[str, tuple[str, float]]]:
     """
     tried: list[tuple[str, dict[str, tuple[str, float]]]] = []
     if found.work is not None:
-        plans = _plans(found)
+        plans = {m: p for m, p in found.plans.items() if m in found.table.rows}
         models = {m: ("", float(p.model.parameters)) for m, p in plans.items()}
         data = {m: (p.model.name, float(p.dataset.examples)) for m, p in plans.items() if p.dataset is not None}
         tried += [("parameters", models), ("training examples", data)]
@@ -132,16 +129,6 @@ def sizes(found: Comparison) -> tuple[str, dict[str, tuple[str, float]]]:
         if kept:
             return what, kept
     return "", {}
-
-
-def _plans(found: Comparison) -> dict[str, Any]:
-    from papertrain.verbs.comparing.study import plans
-
-    return (
-        {m: p for m, p in plans(Workspace(found.work)).items() if m in found.table.rows}
-        if found.work is not None
-        else {}
-    )
 
 
 def _named(name: str, pattern: re.Pattern[str]) -> tuple[str, float] | None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from papertrain.core.errors import PapertrainError
+from papertrain.core.files import json_object, regular_file
 from papertrain.core.training import TrainingPlan
 from papertrain.core.units import show_number
 from papertrain.core.values import Record
@@ -92,11 +93,7 @@ def spent(work: Workspace) -> list[Spent]:
 
 
 def _object(path: Path) -> dict[str, Any]:
-    try:
-        found = json.loads(path.read_text("utf-8"))
-    except (OSError, ValueError, RecursionError):
-        return {}
-    return found if isinstance(found, dict) else {}
+    return json_object(path) or {}
 
 
 def _seconds(r: dict[str, Any]) -> tuple[float | None, str]:
@@ -118,11 +115,12 @@ def _devices(folder: Path, r: dict[str, Any]) -> tuple[str, int | None]:
     if name == "cpu":
         return name, 1
     try:
+        regular_file(folder / "train_log.jsonl", "training log")
         with (folder / "train_log.jsonl").open(encoding="utf-8", errors="replace") as log:
             first = json.loads(log.readline(1 << 20))
         if isinstance(first, dict) and isinstance(first.get("devices"), int):
             return name, first["devices"]
-    except (OSError, ValueError, RecursionError):
+    except (OSError, ValueError, RecursionError, PapertrainError):
         pass
     environment = r.get("environment")
     visible = environment.get("CUDA_VISIBLE_DEVICES") if isinstance(environment, dict) else None

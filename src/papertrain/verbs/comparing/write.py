@@ -125,7 +125,7 @@ def _study(found: Comparison, asked: Asked) -> dict[str, str]:
     if found.work is None:
         return {}
     work, style = Workspace(found.work), asked.venue
-    plans = facts.plans(work)
+    plans, costs = found.plans, found.costs
     out: dict[str, str] = {}
     parameters = facts.hyperparameters(work, plans, found.labels)
     if parameters:
@@ -133,7 +133,6 @@ def _study(found: Comparison, asked: Asked) -> dict[str, str]:
     data = facts.datasets(work, plans)
     if data:
         out["tables/datasets.tex"] = tables.datasets(data, style=style)
-    costs = facts.costs(work)
     if costs:
         rows = [
             [

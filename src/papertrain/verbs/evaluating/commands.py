@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from papertrain.core import yaml
 from papertrain.core.commands import line
 from papertrain.core.errors import PapertrainError
-from papertrain.core.files import read_text
+from papertrain.core.files import json_object, read_text
 
 if TYPE_CHECKING:
     from papertrain.core.workspace import Run, Workspace
@@ -75,11 +74,7 @@ def _own(work: Workspace, run: Run, test: str) -> dict[str, Any]:
 
 def trained_by(work: Workspace, run: str) -> str:
     """The target whose files a run was started with, as its record says; "" where none does."""
-    try:
-        record = json.loads((work.run_path(run) / "record.json").read_text("utf-8"))
-    except (OSError, ValueError, RecursionError):
-        return ""
-    return str(record.get("target") or "") if isinstance(record, dict) else ""
+    return str((json_object(work.run_path(run) / "record.json") or {}).get("target") or "")
 
 
 def _llamafactory(work: Workspace, run: Run, here: str) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from papertrain.core.files import json_object
 from papertrain.core.outputs import outputs
 from papertrain.evidence.test_set import lacks_test
 
@@ -111,16 +112,9 @@ def evidence_of(e: Entry, root: Path | None, made_by: str) -> Evidence:
 
 def _recorded(root: Path | None, run: str) -> dict[str, str]:
     """What the run's own record says of its making: commit, framework and device; nothing where there is no record."""
-    import json
-
     if root is None or "/" in run or ".." in run:
         return {}
-    try:
-        record = json.loads((root / "runs" / run / "record.json").read_text("utf-8"))
-    except (OSError, ValueError, RecursionError):
-        return {}
-    if not isinstance(record, dict):
-        return {}
+    record = json_object(root / "runs" / run / "record.json") or {}
     versions = record.get("versions")
     named = (
         [f"{k} {versions[k]}" for k in ("torch", "transformers", "llamafactory", "trl") if k in versions]
