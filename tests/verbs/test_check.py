@@ -229,3 +229,19 @@ def test_the_text_names_the_id_of_every_finding_that_fix_can_mend(tmp_path: Path
     ids = [f["id"] for f in report.data["findings"] if f["patch"]]
     assert len(ids) >= 3 and all(f"[{id}]" in report.head for id in ids)
     assert "lora_rank: 8" in fix(file, next(i for i in ids if "TR201" in i)).body
+
+
+def test_mending_one_file_of_a_folder_does_not_read_the_others_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from papertrain.configs.checking import read
+
+    text = "stage: sft\nfinetuning_type: lora\ntemplate: qwen\nlora_rank: 8\n"
+    for i in range(40):
+        (tmp_path / f"{i}.yaml").write_text(text)
+    (tmp_path / "bad.yaml").write_text(text.replace("lora_rank", "lora_rankk"))
+    real, calls = read.read_source, []
+    monkeypatch.setattr(read, "read_source", lambda *a, **k: calls.append(a[1]) or real(*a, **k))
+    check([tmp_path], fix=True)
+    assert "lora_rank: 8" in (tmp_path / "bad.yaml").read_text()
+    assert max(calls.count(str(tmp_path / f"{i}.yaml")) for i in range(40)) == 2, "once before, once after"

@@ -264,8 +264,15 @@ def _fix(world: World, choice: Any, settings: Settings, dry_run: bool) -> list[d
     from papertrain.core.errors import PapertrainError
     from papertrain.core.files import read_text, unified, write_atomic
 
+    def mendable(found: Sequence[Any]) -> list[Any]:
+        return [h for h in found if h.edits and h.finding.patch and h.finding.effect == "execution" and h.finding.level in ("error", "warning") and not settings.off(h.finding)]  # fmt: skip
+
+    # Only what says something of a file is asked again while it is mended: a folder may hold thousands.
+    said_by: dict[str, set[str]] = {}
+    for hit in mendable(hits(world, choice=choice)):
+        said_by.setdefault(hit.finding.file, {hit.finding.file}).add(hit.by)
     done = []
-    for path in list(dict.fromkeys(d.path for d in world.documents if d.path and d.text)):
+    for path in list(dict.fromkeys(d.path for d in world.documents if d.path and d.text and d.file in said_by)):
         file = next(d.file for d in world.documents if d.path == path)
         before = text = next(d.text for d in world.documents if d.path == path)
         names: list[str] = []
@@ -273,11 +280,11 @@ def _fix(world: World, choice: Any, settings: Settings, dry_run: bool) -> list[d
             documents = read_source(text, file, path)
             others = [d for d in world.documents if d.path != path]
             here = world.beside([*documents, *others])
-            mendable = [h for h in hits(here, choice=choice) if h.finding.file == file and h.edits and h.finding.patch and h.finding.effect == "execution"
-                        and h.finding.level in ("error", "warning") and not settings.off(h.finding)]  # fmt: skip
-            if not mendable:
+            asked = [*documents, *(d for d in others if d.file in said_by[file])]
+            left = [h for h in mendable(hits(here, asked, choice)) if h.finding.file == file]
+            if not left:
                 break
-            new = _mended(mendable, text, names)
+            new = _mended(left, text, names)
             if new == text:
                 break
             text = new

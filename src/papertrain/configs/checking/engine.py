@@ -42,9 +42,10 @@ def rules() -> dict[str, Rule]:
 
 
 class Hit(Value, frozen=True, kw_only=True):
-    """A finding, the document that it is about, and the edits that mend it."""
+    """A finding, the document that it is about, and the edits that mend it. by: the file whose document the rule looked at."""
 
     finding: Finding
+    by: str
     document: ConfigDocument
     edits: tuple[Edit, ...]
 
@@ -72,7 +73,10 @@ def hits(world: World, documents: Sequence[ConfigDocument] | None = None, choice
                 if finding.id not in seen and finding.id not in choice.known and not silenced(finding, home.text):
                     seen.add(finding.id)
                     found.append(
-                        (order.get(finding.file, len(order)), Hit(finding=finding, document=home, edits=wrong.edits))
+                        (
+                            order.get(finding.file, len(order)),
+                            Hit(finding=finding, by=document.file, document=home, edits=wrong.edits),
+                        )
                     )
     return [h for _, h in sorted(found, key=lambda p: (p[0], p[1].finding.line, p[1].finding.rule))]
 
