@@ -12,7 +12,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 HALVES = [
     ["tests/security/test_kill.py", "tests/core", "tests/evidence", "tests/run/test_record.py", "tests/security/test_promises.py"],
-    ["tests/security/test_canary.py", "tests/security/test_hostile.py", "tests/security/test_fuzz.py", "tests/security/test_network.py", "tests/security/test_links.py",
+    ["tests/security/test_canary.py", "tests/security/test_leaks.py", "tests/security/test_streams.py", "tests/security/test_hostile.py", "tests/security/test_fuzz.py", "tests/security/test_network.py", "tests/security/test_links.py",
      "tests/security/test_system_errors.py", "tests/verbs/test_remote_code.py"],
 ]  # fmt: skip
 """Two processes of about the same length: CI has two cores."""
