@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from pathlib import Path
 
@@ -11,7 +12,9 @@ import pytest
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 from scored import A, B, cell, comparison, predictions
 
+from papertrain.core.errors import PapertrainError
 from papertrain.verbs.compare import compare
+from papertrain.verbs.evaluate import evaluate
 
 
 class TestFoldersOfFrameworks:
@@ -110,3 +113,18 @@ def test_names_with_half_characters_and_line_breaks_are_written_all_the_same(tmp
     r = compare([f], output=tmp_path / "o")
     assert r.data["table"]["rows"][0] == "a? b" and (tmp_path / "o/tables/main.tex").exists()
     assert "'=cmd()" in (tmp_path / "o/tables/main.csv").read_text()
+
+
+@pytest.mark.parametrize("kind", ["pipe", "folder", "nothing", "zeros", "broken UTF-16"])
+def test_what_is_no_text_file_is_one_line_and_no_wait(kind: str, tmp_path: Path) -> None:
+    path = tmp_path / "preds.csv"
+    if kind == "pipe":
+        os.mkfifo(path)
+    elif kind == "folder":
+        path.mkdir()
+    elif kind != "nothing":
+        path.write_bytes(b"\0" * 100 if kind == "zeros" else b"\xff\xfea")
+    for verb in (compare, evaluate):
+        with pytest.raises(PapertrainError) as error:
+            verb([path])
+        assert "\n" not in error.value.one_line()
