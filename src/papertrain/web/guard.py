@@ -49,7 +49,8 @@ def token_given(request: Any, token: str, port: int) -> str | None:
 def without_token(request: Any) -> str:
     """The same page of this server, with everything that was asked but the token. Two slashes would lead elsewhere."""
     query = str(request.url.remove_query_params("token").query)
-    return "/" + request.url.path.lstrip("/\\") + (f"?{query}" if query else "")
+    path = str(request.url.path).lstrip("/\\")
+    return f"/{path}" + (f"?{query}" if query else "")
 
 
 def same_origin(request: Any, port: int, extra: str = "") -> bool:
