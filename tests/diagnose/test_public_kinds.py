@@ -26,6 +26,19 @@ def curve(losses: list[float], epochs: list[float] | None = None) -> str:
     ("text", "name"),
     [
         ("AttributeError: 'SGD' object has no attribute 'train'", "accelerate-version-mismatch"),
+        ("AssertionError: only support equal chunk. Got size of DataProto 30 and chunk 8.", "batch-not-divisible-by-world"),
+        ("ValueError: Labels' sequence length 512 cannot exceed the maximum allowed length of 448 tokens.", "collator-labels-not-truncated"),
+        ("ValueError: Label values must be <= vocab_size: 41", "device-assert-label-range"),
+        ("    assert not param.ds_active_sub_modules, param.ds_summary()\nAssertionError: {'id': 3, 'status': 'AVAILABLE'}", "zero3-params-inflight"),
+        ("lightning.fabric.utilities.exceptions.MisconfigurationException: `ModelCheckpoint(monitor='acc')` could not find the monitored key in the returned metrics: ['loss', 'epoch']. HINT: log it", "metric-not-computed"),
+        ("RuntimeError: Early stopping conditioned on metric `val_f1` which is not available. Pass in or modify your `EarlyStopping` callback to use any of the following: `val_loss`", "metric-not-computed"),
+        ("ValueError: train_batch_size (16) must be >= critic.ppo_mini_batch_size (128)", "config-options-conflict"),
+        ("KeyError: 'CellDataset is not in the dataset registry'", "dataset-not-registered"),
+        ("KeyError: \"Dataset 'c' is not registered! Available datasets are: coco_train\"", "dataset-not-registered"),
+        ("RuntimeError: Error(s) in loading state_dict for Net:\n\tsize mismatch for embed_tokens.weight: copying a param with shape torch.Size([300, 64]) from checkpoint, the shape in current model is torch.Size([310, 64]).", "embedding-size-mismatch"),
+        ("RuntimeError: Error(s) in loading state_dict for Net:\n\tsize mismatch for embed_tokens.weight: copying a param with shape torch.Size([300, 64]) from checkpoint, the shape in current model is torch.Size([300, 128]).", ""),
+        ("Traceback (most recent call last):\n  File \"train.py\", line 9, in <module>\n    optimizer.step()\n  File \"/e/site-packages/torch/optim/adamw.py\", line 99, in step\n    exp_avg.lerp_(grad, 1 - beta1)\nRuntimeError: The size of tensor a (64) must match the size of tensor b (8) at non-singleton dimension 0", "resume-optimizer-group-mismatch"),
+        ("UserWarning: `ModelCheckpoint(monitor='val_loss')` could not find the monitored key in the returned metrics: ['epoch', 'step'].\nEpoch 1: 100%|##########| 10/10 [00:05<00:00]", ""),
         ("ImportError: huggingface-hub>=0.30.0,<1.0 is required for a normal functioning of this module, but found huggingface-hub==1.1.4.", "package-missing"),
         ("ValueError: Must flatten tensors with uniform dtype but got torch.float16 and torch.float32", "dtype-mismatch-half-float"),
         ("RuntimeError: FlashAttention only supports fp16 and bf16 data type", "dtype-mismatch-half-float"),
@@ -128,3 +141,13 @@ def test_memory_that_the_generation_engine_asks_for_is_given_back_by_its_own_sha
     text = 'Traceback (most recent call last):\n  File "/e/site-packages/vllm/v1/worker/gpu_worker.py", line 180, in load_model\n    self.model_runner.load_model()\ntorch.OutOfMemoryError: CUDA out of memory. Tried to allocate 96.00 MiB. GPU 0 has a total capacity of 23.69 GiB of which 40.06 MiB is free. Including non-PyTorch memory, this process has 23.64 GiB memory in use. Of the allocated memory 23.10 GiB is allocated by PyTorch, and 90.20 MiB is reserved by PyTorch but unallocated.'  # fmt: skip
     found = answer(text).matches[0]
     assert found.remedies and "vLLM" in found.remedies[0].title
+
+
+def test_a_row_of_a_detector_and_of_a_policy_is_read() -> None:
+    detector = parse(
+        "[01/02 10:00:00 d2.utils.events]: eta: 1:00:00  iter: 19  total_loss: 3.5  loss_cls: 2.5  lr: 0.0004"
+    )
+    assert (detector["step"], detector["loss"], detector["learning_rate"]) == (19, 3.5, 0.0004)
+    policy = parse("step:2 - actor/pg_loss:-0.003 - actor/grad_norm:0.11 - actor/lr:0.000001")
+    assert (policy["step"], policy["act_loss"], policy["grad_norm"]) == (2, -0.003, 0.11)
+    assert parse("FloatingPointError: Loss became infinite or NaN at iteration=71!")["loss"] != 0

@@ -15,6 +15,7 @@ RULE = cause(
         "evenly divisible ~ (?i)batch.{0,60}must be evenly divisible",
         "is not divisible by micro-batch-size",
         "batch size should be a round multiple of",
+        "only support equal chunk",
     ),
     confidence=0.92,
     next_check="nvidia-smi -L | wc -l   # against the batch",

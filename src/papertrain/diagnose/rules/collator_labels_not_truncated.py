@@ -12,9 +12,10 @@ RULE = cause(
         "stack expects each tensor to be equal size",
         "expected sequence of length ~ expected sequence of length \\d+ at dim \\d+",
         "Unable to create tensor, you should probably activate truncation and/or padding",
+        "sequence length ~ Labels' sequence length \\d+ cannot exceed",
     ),
     confidence=0.72,
-    more=("expected sequence of length", "labels"),
+    more=("expected sequence of length", "labels", "sequence length ~ Labels' sequence length \\d+ cannot exceed"),
     never=("too many dimensions 'str'",),
     next_check="python -c \"print([len(x) for x in dataset[:8]['labels']])\"",
     fixes=(

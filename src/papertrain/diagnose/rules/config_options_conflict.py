@@ -9,6 +9,8 @@ _NAMES = re.compile(
     r"`?--?([a-z][a-z0-9_]{2,40})`?|`([a-z][a-z0-9_]{2,40})`|\b([a-z]+[0-9]+)\b|'([a-z][a-z0-9_]{2,40})'"
 )
 
+_AT_LEAST = re.compile(r"([a-z_.]+) \(\d+\) must be >= ([a-z_.]+) \((\d+)\)")
+
 
 def judge(case: Case) -> Match | None:
     lines = case.find(*RULE.sig)
@@ -19,6 +21,13 @@ def judge(case: Case) -> Match | None:
             0.93,
             lines[:1],
             remedies=(fix("bf16 alone (cards before Ampere: fp16 alone)", sets={"fp16": False}, effect="experiment", proof="the arguments are accepted"),),
+        )  # fmt: skip
+    if m := _AT_LEAST.search(lines[0].text):
+        return RULE.found(
+            0.86,
+            lines[:1],
+            cause="One number must be at least as large as the other; the message names both.",
+            remedies=(fix(f"{m[1]} of at least {m[3]}, or {m[2]} of at most that", "papertrain check CONFIG", effect="experiment", proof="the arguments are accepted"),),
         )  # fmt: skip
     names = list(dict.fromkeys(next(g for g in m.groups() if g) for m in _NAMES.finditer(lines[0].text)))[:2]
     told = f"take {names[0]} or {names[1]} out" if len(names) == 2 else "take one of the two out"
@@ -42,6 +51,7 @@ RULE = cause(
         "not allowed with argument",
         "cannot specify both",
         "You cannot use both",
+        "must be >= ~ [a-z_.]+ \\(\\d+\\) must be >= [a-z_.]+ \\(\\d+\\)",
         "are not compatible with each other",
     ),
     why="The library refuses the pair before anything is trained; the message names both.",

@@ -1,6 +1,32 @@
 """The data set's name is not registered, or cannot be fetched."""
 
-from papertrain.diagnose.rule import cause, fix
+from papertrain.diagnose.case import Case
+from papertrain.diagnose.rule import Match, by_signature, cause, fix
+
+IN_CODE = (
+    "is not in the dataset registry",
+    "is not registered! Available datasets ~ Dataset '.*' is not registered!",
+)
+"""Registries of MMDetection and Detectron2."""
+
+
+def judge(case: Case) -> Match | None:
+    lines = case.find(*IN_CODE)
+    if not lines:
+        return by_signature(RULE, case)
+    return RULE.found(
+        0.95,
+        lines[:1],
+        cause="The name is looked up among the data sets that imported code has registered.",
+        remedies=(
+            fix(
+                "import the module that registers it, and write the name as it is registered",
+                'DATASETS.TEST = ("<name>",)   # a tuple of one needs its comma: without it every letter is a name',
+                proof="the run prints the number of examples",
+            ),
+        ),
+    )
+
 
 RULE = cause(
     "TR562",
@@ -9,6 +35,7 @@ RULE = cause(
     title="The data set's name is not registered, or cannot be fetched",
     why="The name is looked up in dataset_info.json (or on the hub) and is not there.",
     sig=(
+        *IN_CODE,
         "Undefined dataset",
         "Failed to retrieve the dataset",
         "Cannot find dataset_info",
@@ -19,6 +46,7 @@ RULE = cause(
         "Cannot open ~ dataset_info.json",
     ),
     confidence=0.95,
+    judge=judge,
     next_check="python -c \"import json; print(list(json.load(open('data/dataset_info.json'))))\"",
     fixes=(
         fix(

@@ -25,6 +25,7 @@ RULE = cause(
         "input_val >= zero && input_val <= one",
         "all elements of target should be between 0 and 1",
         "Class values must be smaller than num_classes",
+        "Label values must be <= vocab_size",
         "Assertion `cur_target >= 0 && cur_target < n_classes`",
     ),
     confidence=0.96,

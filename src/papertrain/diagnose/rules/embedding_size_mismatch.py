@@ -1,6 +1,22 @@
 """The checkpoint and the model have vocabularies of different size."""
 
-from papertrain.diagnose.rule import cause, fix
+import re
+
+from papertrain.diagnose.case import Case
+from papertrain.diagnose.rule import Match, by_signature, cause, fix
+
+_SHAPES = re.compile(
+    r"torch\.Size\(\[\d+, (\d+)\]\) from checkpoint, the shape in current model is torch\.Size\(\[\d+, (\d+)\]\)"
+)
+
+
+def judge(case: Case) -> Match | None:
+    """Rows alone differ: another vocabulary. Where the width differs too it is another architecture."""
+    lines = case.find("size mismatch for")
+    if any(m[1] != m[2] for x in lines for m in _SHAPES.finditer(x.text)):
+        return None
+    return by_signature(RULE, case)
+
 
 RULE = cause(
     "TR661",
@@ -12,6 +28,7 @@ RULE = cause(
         "size mismatch for ~ size mismatch for \\S*(?:embed|lm_head|wte|output_layer)\\S*: copying a param with shape",
     ),
     confidence=0.93,
+    judge=judge,
     next_check="python -c \"from transformers import AutoTokenizer as T; print(len(T.from_pretrained('.')))\"",
     fixes=(
         fix(

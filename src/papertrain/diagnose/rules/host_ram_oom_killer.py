@@ -21,6 +21,12 @@ REMEDIES = (
     ),
 )
 
+EVALUATED = fix(
+    "keep what the metric needs, not the logits",
+    "Trainer(…, preprocess_logits_for_metrics=lambda logits, labels: logits.argmax(-1))",
+    proof="memory stays flat during evaluation",
+)
+
 
 def judge(case: Case) -> Match | None:
     kernel = case.find(
@@ -74,8 +80,10 @@ def judge(case: Case) -> Match | None:
     confidence = 0.95 if kernel else 0.5 if person else 0.7 if supposed else 0.82
     loading = case.find("Loading checkpoint shards", "offload", "Running tokenizer", "Map: ", "stage3_prefetch")
     where = " The last thing that ran was loading, preprocessing or offloading." if loading else ""
+    evaluated = case.find("pad_and_concatenate", "in nested_concat")
+    remedies = (EVALUATED, *REMEDIES) if evaluated else REMEDIES
     return RULE.found(
-        confidence, [*(kernel[:2] or ()), *nine[:2], *loading[-1:]], cause=RULE.why + where, remedies=REMEDIES
+        confidence, [*(kernel[:2] or ()), *nine[:2], *loading[-1:]], cause=RULE.why + where, remedies=remedies
     )
 
 
@@ -133,6 +141,8 @@ RULE = cause(
         "Running tokenizer",
         "Map: ",
         "stage3_prefetch",
+        "pad_and_concatenate",
+        "in nested_concat",
     ),
     why="Signal 9 without a traceback, nothing in the log from the program itself: while loading, preprocessing or offloading, host memory is the usual limit.",
     next_check="dmesg -T | grep -i 'killed process'; sacct -j <job> --format=JobID,MaxRSS,ReqMem   # a line there: memory; none: somebody's kill",

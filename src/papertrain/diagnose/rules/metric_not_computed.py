@@ -5,15 +5,35 @@ import re
 from papertrain.diagnose.case import Case
 from papertrain.diagnose.rule import Match, cause, fix
 
-_THERE = re.compile(r"available evaluation metrics are: \[(.*?)\]")
+_THERE = re.compile(
+    r"(?:available evaluation metrics are:|the returned metrics:|[Aa]vailable metrics are:|any of the following:) \[?(.*?)(?:\]|\. HINT|$)"
+)
+_MONITORED = re.compile(
+    r"not find the monitored key|not found in the returned metrics|conditioned on metric .{1,80} which is not available"
+)
+"""Lightning's own words; a warning of the same text stops nothing."""
+WATCHED = "What is watched (monitor) is not among the names that the module logs."
+MONITOR = (
+    fix(
+        "a name that the module logs",
+        'ModelCheckpoint(monitor="<one of these names>")   # EarlyStopping: the same',
+        proof="the next evaluation passes",
+    ),
+    fix("or log it under the name that is watched", 'self.log("<name>", value)   # in validation_step'),
+)
 
 
 def judge(case: Case) -> Match | None:
     hits = case.find(*RULE.sig)
-    if not hits:
+    watched = next((e for e in case.exceptions if _MONITORED.search(e.message)), None)
+    if not hits and watched is None:
         return None
     there = next((m[1] for e in case.exceptions if (m := _THERE.search(e.message))), "")
     says = f" Evaluation returned {there}." if there else ""
+    if watched is not None:
+        return RULE.found(
+            0.93, [watched.quote()], cause=WATCHED + says.replace("Evaluation returned", "There is"), remedies=MONITOR
+        )
     return RULE.found(0.9, hits[:1], cause=RULE.why + says)
 
 

@@ -1,6 +1,24 @@
 """The saved optimizer has other parameters than this one."""
 
-from papertrain.diagnose.rule import cause, fix
+import re
+
+from papertrain.diagnose.case import Case
+from papertrain.diagnose.rule import Match, by_signature, cause, fix
+
+_SIZES = re.compile(r"size of tensor a|sizes do not match|[Ss]ize mismatch")
+_MOMENTS = re.compile(r"exp_avg|\bbuf\.|momentum_buffer|max_exp_avg_sq")
+
+
+def judge(case: Case) -> Match | None:
+    """Its own words; or a moment of the optimizer that has another size than the gradient it is moved by."""
+    said = by_signature(RULE, case)
+    root = case.root
+    if said is not None or root is None or not _SIZES.search(root.message):
+        return said
+    if not any(_MOMENTS.search(f) for f in root.frames[-2:]):
+        return None
+    return RULE.found(0.86, [root.quote()])
+
 
 RULE = cause(
     "TR607",
@@ -14,6 +32,7 @@ RULE = cause(
         "contains a parameter group that doesn't match",
     ),
     confidence=0.97,
+    judge=judge,
     next_check="compare the 'trainable params' that both runs print",
     fixes=(
         fix(

@@ -11,6 +11,7 @@ RULE = cause(
     sig=(
         "still have inflight params",
         "param.ds_status == ZeroParamStatus.AVAILABLE",
+        "not param.ds_active_sub_modules",
         "'status': 'INFLIGHT' ~ (?:AssertionError|RuntimeError).*'status': 'INFLIGHT'",
         "'status': 'NOT_AVAILABLE' ~ AssertionError.*'status': 'NOT_AVAILABLE'",
         "already in registry ~ ds_shape.*already in registry",
@@ -24,6 +25,11 @@ RULE = cause(
             proof="the step at which it stopped passes",
         ),
         fix("ZeRO-2, where the weights fit", sets={"zero_stage": 2}, proof="the step at which it stopped passes"),
+        fix(
+            "every batch full: rows that the global batch divides, the last short batch dropped",
+            sets={"dataloader_drop_last": True},
+            proof="the end of the epoch passes",
+        ),
         fix("a newer DeepSpeed: several such orders were mended", "pip install -U deepspeed"),
     ),
     fires="RuntimeError: still have inflight params [{'id': 11, 'status': 'AVAILABLE', 'numel': 4096, 'ds_numel': 4096}]",
