@@ -13,9 +13,10 @@ def repeated(case: Case) -> int:
     The same batches in the same order give the same losses only to the same weights.
     """
     values = [v for _, v in case.curve]
+    once = set(values[:3])
     for period in range(4, len(values) // 2 + 1):
-        once = values[:period]
-        if len(set(once)) < 3 or len(set(once)) < 0.6 * period:
+        once.add(values[period - 1])
+        if len(once) < 3 or len(once) < 0.6 * period or values[period] != values[0]:
             continue
         if any(a != b for a, b in zip(values, values[period:])):
             continue
