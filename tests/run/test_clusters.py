@@ -156,7 +156,7 @@ def test_the_script_trained_by_slurm_is_told_saves_and_resumes_in_the_same_job(c
     use(monkeypatch, cluster)
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
     train = folder("train")
-    work = tiny_workspace(tmp_path, train, cards=1, total_steps=400, epochs=10.0, eval_steps=400, save_steps=400)
+    work = tiny_workspace(tmp_path, train, cards=1, total_steps=2400, epochs=60.0, eval_steps=2400, save_steps=2400)
     job = launch(work, launcher="slurm", yes=True, env=str(train)).data["runs"][0]["job"]
     run, env = work / "runs/ours.train.42", os.environ | cluster
 
@@ -171,10 +171,12 @@ def test_the_script_trained_by_slurm_is_told_saves_and_resumes_in_the_same_job(c
 
     until(lambda: any(int(x.get("step", 0)) >= 10 for x in log() if "loss" in x))  # type: ignore[call-overload]
     subprocess.run(["scancel", "--batch", "--signal=TERM", job], env=env, check=True, timeout=LIMIT)
-    until(resumes, every=1)
+    until(resumes, going=lambda: not any(x.get("reason") == "finished" for x in log()), every=1)
     clusters.finished(cluster, job)
     resumed = [x for x in log() if x.get("event") == "resume"]
-    assert len(resumed) == 1 and 10 <= int(resumed[0]["from_step"]) < 400, (run / "stdout.log").read_text()[-2000:]  # type: ignore[call-overload]
+    assert len(resumed) == 1 and 10 <= int(resumed[0]["from_step"]) < int(log()[0]["total_steps"]), (
+        run / "stdout.log"
+    ).read_text()[-2000:]  # type: ignore[call-overload]
     steps = [int(x["step"]) for x in log() if "loss" in x]  # type: ignore[call-overload]
     assert sorted(steps) == steps and steps[-1] == log()[0]["total_steps"]
     assert Workspace(work).grid()[-1].state == "done"
