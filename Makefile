@@ -131,7 +131,7 @@ bench-diagnose: install  ## how often diagnose is right, how honest its confiden
 bench-blind: install  ## how often diagnose is right on logs written before its rules were looked at
 	$(BIN)/python bench/diagnose_blind.py
 
-faults: install train  ## 45 faults put into real training on this processor, and 30 healthy seeds (about five minutes)
+faults: install train  ## 45 faults put into real training on this processor, and 30 healthy seeds (12 to 16 minutes on two cores)
 	$(BIN)/python bench/faults.py
 
 bench-check: install  ## how long 200 files take
