@@ -516,17 +516,21 @@ class Log:
 
 
 class Stop:
-    """Remembers that someone asked us to stop; the loop looks once per step."""
+    """Remembers that someone asked us to stop; the loop looks once per step. A second Ctrl-C, some seconds later, does not wait.
+
+    One wish arrives more than once: Slurm and a terminal tell every process, and torchrun hands on what it was told.
+    """
 
     def __init__(self):
-        self.signal = 0
+        self.signal, self.since = 0, 0.0
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, self)
 
     def __call__(self, number, frame):
-        if self.signal:  # asked twice: do not wait for the step
+        if not self.signal:
+            self.signal, self.since = number, time.monotonic()
+        elif number == signal.SIGINT and time.monotonic() - self.since > 5:
             raise SystemExit(128 + number)
-        self.signal = number
 
 
 def memory(accelerator):
@@ -690,6 +694,8 @@ def main(argv=None):
     reason = train(args, accelerator, tokenizer, labels, train_set, validation_set, log, stop)
     log(event="end", reason=reason)
     if reason == "stopped":
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, signal.SIG_IGN)  # a late copy of the wish must not change the exit status
         raise SystemExit(128 + (stop.signal or signal.SIGTERM))
     accelerator.wait_for_everyone()
     accelerator.end_training()
