@@ -202,6 +202,15 @@ def test_the_workspace_itself_is_no_place_for_its_package(work: Path) -> None:
         verbs.load("package")(work, output=work)
 
 
+def test_no_folder_that_is_packed_is_a_place_for_the_package(work: Path) -> None:
+    """Twice in a row, `-o work/plans` packed the first bundle into the second."""
+    before = sorted(p.relative_to(work) for p in work.rglob("*"))
+    for inside in ("plans", "configs/bundle", "runs/x/../bundle"):
+        with pytest.raises(PapertrainError, match="cannot lie in"):
+            verbs.load("package")(work, output=work / inside)
+    assert sorted(p.relative_to(work) for p in work.rglob("*")) == before
+
+
 def test_a_link_out_of_the_workspace_is_not_packed(work: Path, tmp_path: Path) -> None:
     secret = tmp_path / "outside.txt"
     secret.write_text("outside")

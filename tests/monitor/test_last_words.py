@@ -19,6 +19,8 @@ TRACE = 'Traceback (most recent call last):\n  File "train.py", line 3, in <modu
         (TRACE + "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.\n", "critical", "OutOfMemoryError", 34),
         (TRACE.replace("Trace", "[rank0]: Trace") + "[rank0]: RuntimeError: CUDA error: an illegal memory access\n", "critical", "RuntimeError", 34),
         ("run.sh: line 3: 12345 Killed                  python train.py\n", "critical", "Killed", 31),
+        (" 15%|█▌        | 3/20 [00:09<00:21,  1.54s/it]" + TRACE + "torch.OutOfMemoryError: CUDA out of memory.\n", "critical", "OutOfMemoryError", 34),
+        (" 15%|█▌        | 3/20 [00:09<00:21,  1.54s/it]\r" + TRACE + "ValueError: x\n", "critical", "ValueError", 34),
         ("Segmentation fault (core dumped)\n", "critical", "Segmentation fault", 31),
         (TRACE + "KeyboardInterrupt\n", "warning", "KeyboardInterrupt", 34),
         (TRACE + "ValueError: x\n\nDuring handling of the above exception, another exception occurred:\n\n" + TRACE + "RuntimeError: y\n", "critical", "ValueError", 34),

@@ -245,3 +245,18 @@ def test_mending_one_file_of_a_folder_does_not_read_the_others_again(
     check([tmp_path], fix=True)
     assert "lora_rank: 8" in (tmp_path / "bad.yaml").read_text()
     assert max(calls.count(str(tmp_path / f"{i}.yaml")) for i in range(40)) == 2, "once before, once after"
+
+
+def test_records_of_runs_are_no_configs_and_are_never_mended(tmp_path: Path) -> None:
+    """Pasted as told, `check work --fix` took `task` and `labels` out of a finished run's own args.json."""
+    run = tmp_path / "work/runs/ours.train.1"
+    run.mkdir(parents=True)
+    (run / "args.json").write_text(
+        '{"task": "classification", "base_model": "m", "sequence_len": 128, "labels": ["a"]}\n'
+    )
+    (run / "record.json").write_text('{"command": ["python", "train.py"]}\n')
+    (tmp_path / "work/ds.json").write_text('{"train_batch_size": "auto", "zero_optimization": {"stage": 2}}\n')
+    before = (run / "args.json").read_bytes()
+    found = check([tmp_path / "work"], fix=True)
+    assert {Path(f["file"]).name for f in found.data["files"]} == {"ds.json"}
+    assert (run / "args.json").read_bytes() == before

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
@@ -15,6 +14,9 @@ from papertrain.diagnose.log import LogFile
 from papertrain.diagnose.metrics import Row, rows, signal_rows
 from papertrain.diagnose.rule import sig
 from papertrain.diagnose.trace import Exc, exceptions, first_cause
+
+COMPUTABLE = 1e150
+"""Beyond this a square is infinite, and a sum may be: such a loss is no number to draw a curve through."""
 
 
 class Case:
@@ -116,7 +118,7 @@ class Case:
     @cached_property
     def curve(self) -> list[tuple[Row, float]]:
         """Finite training losses in order."""
-        return [(r, v) for r, v in self.series("loss") if math.isfinite(v)]
+        return [(r, v) for r, v in self.series("loss") if abs(v) < COMPUTABLE]
 
     @cached_property
     def rl(self) -> bool:

@@ -177,6 +177,14 @@ def _megatron(text: str, m: re.Match[str]) -> dict[str, float]:
     return out
 
 
+def _float(v: int | float) -> float:
+    """JSON has whole numbers of any length: what no float holds is infinite."""
+    try:
+        return float(v)
+    except OverflowError:
+        return math.copysign(math.inf, 1 if v > 0 else -1)
+
+
 def state_rows(log: LogFile) -> Iterator[Row]:
     """`trainer_state.json`: written with bare NaN, and often the only thing that is left of a run."""
     try:
@@ -189,7 +197,7 @@ def state_rows(log: LogFile) -> Iterator[Row]:
         if not isinstance(entry, dict):
             continue
         values = {
-            NAMES.get(str(k), str(k)): float(v)
+            NAMES.get(str(k), str(k)): _float(v)
             for k, v in entry.items()
             if isinstance(v, (int, float)) and not isinstance(v, bool)
         }

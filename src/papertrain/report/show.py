@@ -156,8 +156,21 @@ def _whole(report: Report) -> dict[str, Any]:
     }
 
 
+def _spellable(value: Any) -> Any:
+    """The same without halves of characters, which no JSON document may hold."""
+    if isinstance(value, str):
+        return value.encode("utf-8", "replace").decode("utf-8")
+    if isinstance(value, dict):
+        return {_spellable(k): _spellable(v) for k, v in value.items()}
+    return [_spellable(v) for v in value] if isinstance(value, (list, tuple)) else value
+
+
 def _print_json(document: dict[str, Any]) -> None:
-    blob = redact_json(msgspec.json.encode(document), terminal=sys.stdout.isatty())
+    try:
+        blob = msgspec.json.encode(document)
+    except UnicodeEncodeError:  # names of files need not be UTF-8: shown as on a terminal
+        blob = msgspec.json.encode(_spellable(msgspec.to_builtins(document, builtin_types=(bytes,))))
+    blob = redact_json(blob, terminal=sys.stdout.isatty())
     if len(blob) < 2**20:
         blob = msgspec.json.format(blob, indent=1)
     sys.stdout.flush()

@@ -231,7 +231,8 @@ def no_failure(
             mode=mode,
             result=say("no failure found, but {stops}", stops=seen.answer.stops),
             explanation=say(
-                "the run goes on, hangs, or was ended from outside; so far {because}", because=seen.answer.healthy
+                "the run goes on, hangs, or was ended from outside; so far {because}",
+                because=translated(seen.answer.healthy),
             ),
             action=f"papertrain watch {quoted(where[0])}" if where else None,
             body=body(found),
@@ -240,8 +241,10 @@ def no_failure(
     named = next((p for p in paths if str(p) != "-"), None)
     if found:
         because = say("{title}: {cause}", title=translated(found[0].title), cause=translated(found[0].cause))
+        if seen.answer.healthy:
+            because = f"{translated(seen.answer.healthy)}; {because}"
     else:
-        because = seen.answer.healthy
+        because = translated(seen.answer.healthy)
     data["healthy"] = seen.answer.healthy
     return Report(verb="diagnose", mode=mode, result=say("no failure found"), explanation=say("no failure, because {because}", because=because),
                   action=None if named is None else f"papertrain watch {quoted(named)}",

@@ -46,6 +46,9 @@ def package(
     return _make(space, output, anonymous=anonymous, mode=mode, overwrite=overwrite, dry_run=dry_run)
 
 
+OWN = frozenset(("plans", "configs", "runs", "results", "tables", "figures", "debug", ".papertrain"))
+
+
 def _make(space: Workspace, output: Path, *, anonymous: bool, mode: Any, overwrite: bool, dry_run: bool) -> Report:
     from papertrain.core.evidence import read_evidence
     from papertrain.core.files import Writer
@@ -59,6 +62,12 @@ def _make(space: Workspace, output: Path, *, anonymous: bool, mode: Any, overwri
 
     if output.resolve() == space.root.resolve():
         raise PapertrainError("the bundle cannot be the workspace itself", code="bad-output", file=output)
+    if output.resolve().is_relative_to(space.root.resolve()):
+        first = output.resolve().relative_to(space.root.resolve()).parts[0]
+        if first in OWN:
+            raise PapertrainError(
+                f"the bundle cannot lie in {first}/, which is a part of it", code="bad-output", file=output
+            )
     hide = patterns(space.root) if anonymous else []
     files, left = collect(space, anonymous=hide)
     study, grid, entries = space.study, space.grid(), read_evidence(space.root)

@@ -70,9 +70,10 @@ def check(document: ConfigDocument, world: World) -> Iterator[Wrong]:
 
 
 def _visible(command: Command) -> int | None:
+    """How many cards the command is shown. None: it does not say; none at all is a run on the processor, of any number of processes."""
     for name in ("CUDA_VISIBLE_DEVICES", "ASCEND_RT_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES"):
         if name in command.env and "$" not in command.env[name][0]:
-            return len([p for p in command.env[name][0].split(",") if p.strip()])
+            return len([p for p in command.env[name][0].split(",") if p.strip()]) or None
     return None
 
 
@@ -99,5 +100,5 @@ RULE = Rule(
     why="`CUDA error: invalid device ordinal`, or two processes on one card that run out of memory.",
     source=Source(kind="rule", ref="torchrun starts one process per card; each sets its device from LOCAL_RANK"),
     fires="== run.sh\nCUDA_VISIBLE_DEVICES=0,1 torchrun --nproc_per_node=4 train.py\n",
-    quiet="== run.sh\nCUDA_VISIBLE_DEVICES=0,1,2,3 torchrun --nproc_per_node=4 train.py\n",
+    quiet="== run.sh\nCUDA_VISIBLE_DEVICES=0,1,2,3 torchrun --nproc_per_node=4 train.py\nCUDA_VISIBLE_DEVICES='' torchrun --nproc_per_node=2 train.py\n",
 )

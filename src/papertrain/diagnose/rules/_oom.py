@@ -352,7 +352,7 @@ def _numbers(case: Case, oom: Oom) -> str:
     states = states_bytes(case)
     if states and oom.total:
         parts.append(f"weights, gradients and optimizer of this setup need about {show_bytes(states)} per card")
-    return (" Here " + ", ".join(parts) + ".") if parts else ""
+    return (" Here " + "; ".join(parts) + ".") if parts else ""
 
 
 def against(case: Case, oom: Oom, name: str) -> list[RuledOut]:

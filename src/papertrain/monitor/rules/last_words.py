@@ -19,7 +19,8 @@ COUNTED = 1 << 28
 BINARY = frozenset(("tensorboard", "wandb", "trackio", "mlflow"))
 _FRONT = r"(?:\[(?:rank)?\d+\]:?\s*|\(\w[^)]*pid=\d+[^)]*\)\s*|\d+:\s*)?"
 _RAISED = re.compile(rf"^{_FRONT}((?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Interrupt))(?::\s|:?$)")
-_TRACE = re.compile(rf"^{_FRONT}Traceback \(most recent call last\)")
+_TRACE = re.compile(rf"(?:^{_FRONT}|[\]\r|] *)Traceback \(most recent call last\)")
+"""A progress bar ends without a line break: the traceback stands behind it on the same line."""
 _KILLED = re.compile(r"^(?:.*: line \d+:\s+\d+ )?(Killed|Segmentation fault|Bus error|Aborted)(?:\s+\(core dumped\))?(?:\s|$)|^slurmstepd: error: (.*(?:oom|CANCELLED).*)$")  # fmt: skip
 STOPPED = ("KeyboardInterrupt",)
 
@@ -81,7 +82,7 @@ def _words(file: Path, inode: int, size: int, changed: int) -> tuple[int, str] |
     lines = tail.decode("utf-8", "replace").split("\n")
     traced = False
     for i, text in enumerate(lines):
-        if _TRACE.match(text):
+        if _TRACE.search(text):
             traced = True
         elif (m := _KILLED.match(text)) or (traced and (m := _RAISED.match(text))):
             word = next(g for g in m.groups() if g)
