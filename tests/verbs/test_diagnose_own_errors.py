@@ -8,12 +8,12 @@ import pytest
 
 from papertrain.verbs.diagnose import diagnose
 
-DEEP = '  File "/opt/conda/lib/python3.11/site-packages/transformers/modeling_utils.py", line 4000, in from_pretrained\n    config = cls.config_class(path)\n'  # fmt: skip
+DEEP = '  File "/usr/local/lib/python3.11/site-packages/transformers/modeling_utils.py", line 4000, in from_pretrained\n    config = cls.config_class(path)\n'  # fmt: skip
 
 
 def trace(last: str, code: str = "x = go(cfg)", below: str = "") -> str:
     return (
-        'Traceback (most recent call last):\n  File "/opt/conda/lib/python3.11/runpy.py", line 196, in _run_module_as_main\n    return _run_code(code)\n'
+        'Traceback (most recent call last):\n  File "/usr/local/lib/python3.11/runpy.py", line 196, in _run_module_as_main\n    return _run_code(code)\n'
         f'  File "jobs/train.py", line 61, in main\n    {code}\n{below}{last}\n'
     )
 

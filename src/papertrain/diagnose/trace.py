@@ -45,7 +45,7 @@ WRAPPERS = frozenset(
 CONTINUES = ("During handling of the above exception", "The above exception was the direct cause")
 
 
-_FOREIGN = re.compile(r"site-packages|dist-packages|[/\\]lib[/\\]python\d|[/\\]Lib[/\\]|<frozen|<string>|<decorator|importlib|[/\\]bin[/\\](?:torchrun|accelerate|deepspeed|llamafactory-cli)|[Ll][Ll]a[Mm][Aa]-?[Ff]actory[/\\]|/opt/conda/lib|runpy\.py")  # fmt: skip
+_FOREIGN = re.compile(r"site-packages|dist-packages|[/\\]lib[/\\]python\d|[/\\]Lib[/\\]|<frozen|<string>|<decorator|importlib|[/\\]bin[/\\](?:torchrun|accelerate|deepspeed|llamafactory-cli)|[Ll][Ll]a[Mm][Aa]-?[Ff]actory[/\\]|runpy\.py")  # fmt: skip
 """Paths of installed libraries and launchers: a traceback goes through them, and a user's error seldom lies there."""
 
 
