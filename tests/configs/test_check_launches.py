@@ -74,7 +74,7 @@ def test_ordinary_values_pass(tmp_path: Path) -> None:
     assert [f.says for f in said if f.rule == "TR357"] == []
 
 
-@pytest.mark.parametrize("written", ["/", "~/", "/root", "/root/", "/tmp", "/tmp/"])
+@pytest.mark.parametrize("written", ["/", "~/", "/home", "/home/", "/tmp", "/tmp/"])
 def test_a_folder_of_the_machine_is_no_output_folder(written: str, tmp_path: Path) -> None:
     seen = findings(tmp_path, "t.yaml", LF.replace("output_dir: o", f"output_dir: {written}"))
     assert any(f.level == "error" and "`output_dir`" in f.says for f in seen)

@@ -95,7 +95,7 @@ ORDINARY = [
     "template_thinking_key: thinking", "image_key: image_path", "sort_key: created_at", "reward_key: reward.score", "primary_key: id", "key: model.layers.0.self_attn.q_proj.weight",
     "token: <|im_end|>", "token: thinking", "image_token: '<image>'", "boundary_token: stop", "api_key: EMPTY", "api_key: null", "api_key=os.environ['OPENAI_API_KEY']", "token=args.hf_token",
     "hf_token=hf_token,", "hub_token: ${HF_TOKEN}", 'api_key: "{{ secrets.KEY }}"', "password: getpass()", "use_auth_token: true", "use_auth_token=True", "pass: 3", "forward_pass: slow",
-    "pwd: /work/paper", "PWD=/home", "ssh_key: ~/.ssh/id_ed25519", "GOOGLE_APPLICATION_CREDENTIALS=/etc/sa.json", "tokens_per_second: 123456.7", "num_input_tokens_seen: 1234567",
+    "pwd: /srv/paper", "PWD=/home", "ssh_key: ~/.ssh/id_ed25519", "GOOGLE_APPLICATION_CREDENTIALS=/etc/sa.json", "tokens_per_second: 123456.7", "num_input_tokens_seen: 1234567",
     "loss_per_token: 1.234567", "max_tokens=4096", "stop_token_ids: [128009]", "token_type_ids", "key_value_heads: 8", "cache_key: e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855",
     "commit 0123456789abcdef0123456789abcdef01234567", "wandb: version 0.18.1 of commit 0123456789abcdef0123456789abcdef01234567", "wandb: Run data is saved locally in wandb/run-20260102_030405-3kx9z2ab",
     "wandb: View run at https://wandb.ai/team/project/runs/3kx9z2ab", "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855", "checkpoint-500/model-00001-of-00003.safetensors",

@@ -41,7 +41,7 @@ Thread 0x00007f7dc5a46b80 (most recent call first):
 
 Current thread 0x00007fd4cbde1b80 (most recent call first):
   File "{file}", line {line} in {name}
-  File "/work/train.py", line 61 in <module>
+  File "/srv/train.py", line 61 in <module>
 """
 
 
@@ -57,7 +57,7 @@ def recorded(enqueued: int, completed: int, *, op: str = "nccl:all_reduce", size
     """The shape of torch 2.13's dump (version 2.10 of the recorder)."""
     entries = [
         {"frames": [{"name": "all_reduce", "filename": "/venv/lib/python3.11/site-packages/torch/distributed/distributed_c10d.py", "line": 3245},
-                    {"name": "step", "filename": "/work/train.py", "line": 40}],
+                    {"name": "step", "filename": "/srv/train.py", "line": 40}],
          "record_id": i - 1, "pg_id": 0, "process_group": ("0", "default_pg"), "collective_seq_id": i, "p2p_seq_id": 0, "op_id": i, "profiling_name": op,
          "time_created_ns": 1796070907059386297 + i, "input_sizes": [list(sizes)], "input_dtypes": ["Float"], "output_sizes": [list(sizes)], "output_dtypes": ["Float"],
          "state": "completed" if i <= completed else "started", "time_discovered_started_ns": None, "time_discovered_completed_ns": None,
@@ -99,7 +99,7 @@ def test_two_dumps_that_do_not_differ_make_it_sure(tmp_path):
 def test_faulthandlers_text_is_read_with_the_prefixes_of_a_launcher(tmp_path):
     where = {
         0: ("/venv/lib/torch/distributed/distributed_c10d.py", 3252, "barrier"),
-        1: ("/work/model.py", 12, "save_checkpoint"),
+        1: ("/srv/model.py", 12, "save_checkpoint"),
         2: ("/venv/lib/torch/distributed/distributed_c10d.py", 3252, "barrier"),
     }
     text = "".join(
@@ -115,7 +115,7 @@ def test_faulthandlers_text_is_read_with_the_prefixes_of_a_launcher(tmp_path):
 
 def test_py_spys_json_is_read(tmp_path):
     document = [{"pid": 7, "thread_id": 1, "thread_name": "MainThread", "os_thread_id": 7, "active": False, "owns_gil": False,
-                 "frames": [{"name": "load", "filename": "/work/data.py", "module": None, "short_filename": "data.py", "line": 3, "locals": None}]}]  # fmt: skip
+                 "frames": [{"name": "load", "filename": "/srv/data.py", "module": None, "short_filename": "data.py", "line": 3, "locals": None}]}]  # fmt: skip
     held = in_folder(folder(tmp_path, {"rank_5.json": json.dumps(document)})).stacks
     assert [(s.rank, s.pid, str(s.frames[0])) for s in held] == [(5, 7, "load (data.py:3)")]
 
