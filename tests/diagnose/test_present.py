@@ -65,3 +65,26 @@ def test_without_a_config_the_values_of_the_log_are_changed(tmp_path):
 def test_without_a_config_the_rate_of_the_log_is_changed(tmp_path):
     told = " ".join(c for f in seen(tmp_path, NAN).data["diagnoses"][0]["fixes"] for c in f["commands"])
     assert "learning_rate: 0.0003" in told or "learning_rate: 3e-4" in told or "learning_rate: 3.0e-4" in told
+
+
+def started_from(folder: Path, text: str, config: str) -> dict[str, float]:
+    """The new value of each key that the fixes change, under the warning that says what they start from."""
+    report = seen(folder, text, config)
+    assert "learning rate starts from the log's, any other from the config's" in report.warnings[0]
+    return {e["key"]: e["new"] for d in report.data["diagnoses"] for f in d["fixes"] for e in f["edits"]}
+
+
+@pytest.mark.parametrize("written", ["1.0e-2", "1.0e-4"])
+def test_a_tenth_is_one_of_the_rate_that_the_run_had_whichever_is_larger(tmp_path, written):
+    assert started_from(tmp_path, NAN, f"learning_rate: {written}\noutput_dir: out\n")["learning_rate"] == 3e-4
+
+
+def test_a_rate_that_the_config_leaves_to_the_default_starts_from_the_log(tmp_path):
+    report = seen(tmp_path, NAN, "num_train_epochs: 3\noutput_dir: out\n")
+    rates = [e["new"] for f in report.data["diagnoses"][0]["fixes"] for e in f["edits"] if e["key"] == "learning_rate"]
+    assert rates == [3e-4]
+
+
+def test_any_other_change_starts_from_the_config_as_the_warning_says(tmp_path):
+    changed = started_from(tmp_path, BANNER, "per_device_train_batch_size: 2\ngradient_accumulation_steps: 8\noutput_dir: out\n")  # fmt: skip
+    assert (changed["per_device_train_batch_size"], changed["gradient_accumulation_steps"]) == (1, 16)

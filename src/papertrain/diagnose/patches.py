@@ -217,7 +217,7 @@ def _one(knob: str, value: Any, case: Case, texts: dict[str, str]) -> Iterator[C
             done = True
             if old in ("auto", None) and isinstance(value, str) and value[:1] in "*/+":
                 continue
-            new = _word(config, knob, resolve(value, _start(case, knob, old, value), case))
+            new = _word(config, knob, resolve(value, _start(case, knob, old), case))
             if new != old:
                 texts[config.name] = write(config, texts[config.name], key, new)
                 yield Change(knob=key, old=old, new=new, file=config.name)
@@ -235,7 +235,7 @@ def _one(knob: str, value: Any, case: Case, texts: dict[str, str]) -> Iterator[C
             continue
         if not addable(config, key, case):
             continue
-        new = _word(config, knob, resolve(value, _start(case, knob, DEFAULTS.get(knob), value), case))
+        new = _word(config, knob, resolve(value, _start(case, knob, DEFAULTS.get(knob)), case))
         after = write(config, texts[config.name], key, new)
         if after != texts[config.name]:
             texts[config.name] = after
@@ -260,13 +260,9 @@ def _of_others(key: str) -> bool:
     return any(key in framework(n).known() for n in ("llamafactory", "axolotl", "deepspeed"))
 
 
-def _start(case: Case, knob: str, written: Any, value: Any) -> Any:
-    """What `/10` starts from: the run's own rate where the log shows another one than the file."""
-    if knob != "learning_rate" or not isinstance(value, str) or value[:1] != "/":
-        return written
-    if not isinstance(written, (int, float)) or isinstance(written, bool):
-        return written
-    return min(written, present.value(case, knob, written))
+def _start(case: Case, knob: str, written: Any) -> Any:
+    """What `/10` starts from: the run's own learning rate where the log shows another one than the file."""
+    return written if written is None else present.value(case, knob, written)
 
 
 def _word(config: Config, knob: str, value: Any) -> Any:
@@ -337,7 +333,7 @@ def _on_plan(remedy: Remedy, case: Case, work: str) -> tuple[list[Change], tuple
         knob, value = _planned(knob, value)
         if knob not in PLAN or knob not in values or (isinstance(value, str) and value.startswith("<")):
             continue
-        new = case.derived(knob) if value == "=derived" else resolve(value, values[knob], case)
+        new = case.derived(knob) if value == "=derived" else resolve(value, _start(case, knob, values[knob]), case)
         if value == "=derived" and new in (None, values[knob]):
             raise Impossible
         if new != values[knob]:

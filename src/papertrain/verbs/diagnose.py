@@ -260,7 +260,8 @@ def other_run(seen: Look) -> tuple[str, ...]:
         return ()
     return (
         say(
-            "log and config are not of the same run: {told}; changes start from what the log says", told="; ".join(told)
+            "log and config are not of the same run: {told}; a change of the learning rate starts from the log's, any other from the config's",
+            told="; ".join(told),
         ),
     )
 
