@@ -69,3 +69,23 @@ def test_the_tail_is_read_again_only_where_the_file_has_changed(tmp_path):
     assert last_words(log) == (34, "ValueError")
     log.unlink()
     assert last_words(log) is None
+
+
+@pytest.mark.parametrize(
+    ("end", "cls"),
+    [
+        (TRACE + "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.\n", None),
+        (TRACE.replace("loss.backward()", "self.evaluate()") + "torch.cuda.OutOfMemoryError: CUDA out of memory.\n", None),
+        (TRACE + "ray.exceptions.OutOfMemoryError: Task was killed due to the node running low on memory.\n", None),
+        ("run.sh: line 3: 12345 Killed                  python train.py\n", "host-ram-oom-killer"),
+        (TRACE + "KeyboardInterrupt\n", "interrupted-by-user"),
+    ],
+)  # fmt: skip
+def test_a_class_is_named_only_where_the_word_alone_says_it(tmp_path: Path, end: str, cls: str | None) -> None:
+    """Memory ran out in training, in evaluation or on the host: the exception alone does not say in which."""
+    log = tmp_path / "train.log"
+    log.write_text(ROWS + end)
+    answer = watch([log])
+    (found,) = [s for s in answer.data["signals"] if s["rule"] == "TR140"]
+    assert found["class"] == cls and ("looks at" in answer.explanation) == (cls is not None)
+    assert cls == "interrupted-by-user" or answer.action == f"papertrain diagnose {log}"

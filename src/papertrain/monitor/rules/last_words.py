@@ -51,10 +51,8 @@ def check(run: History) -> Iterator[Verdict]:
 
 
 def cls(word: str) -> str:
-    """What `diagnose` would look at first."""
-    if "OutOfMemory" in word:
-        return "oom-activations"
-    if word in ("Killed",) or "oom" in word:
+    """The class that the word alone says; of an exception (out of memory, too) `diagnose` decides, by frames and numbers."""
+    if word == "Killed" or "oom" in word:
         return "host-ram-oom-killer"
     return "interrupted-by-user" if word in STOPPED else ""
 
