@@ -1,8 +1,8 @@
 """A setting has a value that the library does not know."""
 
-import difflib
 import re
 
+from papertrain.core.errors import nearest
 from papertrain.diagnose.case import Case
 from papertrain.diagnose.facts import flat
 from papertrain.diagnose.rule import Match, by_signature, cause, fix
@@ -33,16 +33,16 @@ def judge(case: Case) -> Match | None:
         "",
     )
     valid = re.findall(r"['\"]([\w.-]+)['\"]", m[1]) if (m := _LIST.search(full)) else []
-    near = difflib.get_close_matches(given, valid, 1, 0.6) if given else []
-    if not near:
+    near = nearest(given, valid, 0.6) if given else None
+    if near is None:
         return found
     keys = [
         ".".join(path) for c in case.configs if isinstance(c.value, dict) for path, v in flat(c.value) if v == given
     ]
-    sets = dict.fromkeys(keys, near[0])
+    sets = dict.fromkeys(keys, near)
     remedy = fix(
-        f"write {near[0]} instead of {given}",
-        *(() if sets else (f"{near[0]}   # one of: {', '.join(valid[:12])}",)),
+        f"write {near} instead of {given}",
+        *(() if sets else (f"{near}   # one of: {', '.join(valid[:12])}",)),
         sets=sets,
         proof="the config is accepted",
     )

@@ -1,11 +1,11 @@
 """An argument has another name in the installed transformers."""
 
-import difflib
 import re
 
 from papertrain.core.findings import LogLine
 from papertrain.diagnose.case import Case
 from papertrain.diagnose.rule import Match, cause, fix
+from papertrain.diagnose.rules import _keys as keys
 
 RENAMED: dict[str, tuple[bool, str, str]] = {
     "evaluation_strategy": (True, "eval_strategy", "transformers 4.46"),
@@ -101,7 +101,7 @@ def moved(case: Case, line: LogLine) -> Match | None:
             PINNED,
         ))  # fmt: skip
     m = _TRL.search(line.text)
-    if m is None or (m[3] == "Config" and nearest_of(m[4])):
+    if m is None or (m[3] == "Config" and keys.meant(m[4], "trl", "transformers")):
         return None
     version = case.facts.get("version:trl")
     seen = f" The log says trl {version}." if version else ""
@@ -139,15 +139,6 @@ PINNED = fix(
     'pip install "trl==<version>"   # pip index versions trl; or: pip install -U trl',
     proof="the trainer is built",
 )
-
-
-def nearest_of(name: str) -> str:
-    """A key of TRL that was probably meant, at the distance of a slip."""
-    from papertrain.facts.frameworks.load import framework
-
-    known = sorted(set(framework("trl").known()) | set(framework("transformers").known()))
-    near = difflib.get_close_matches(name, known, 1, 0.82)
-    return near[0] if near and near[0] != name and abs(len(near[0]) - len(name)) <= 3 else ""
 
 
 RULE = cause(

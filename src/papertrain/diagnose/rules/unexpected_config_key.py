@@ -1,23 +1,23 @@
 """The framework does not know a key of the config."""
 
-import difflib
 import re
 
 from papertrain.diagnose.case import Case
 from papertrain.diagnose.rule import Match, Remedy, by_signature, cause, fix
+from papertrain.diagnose.rules import _keys as keys
 from papertrain.diagnose.rules.transformers_arg_rename import RENAMED
-from papertrain.facts.frameworks.load import framework
 
 _REFUSED = re.compile(r"(\w*(?:Arguments|Config))\.?(?:__init__\(\))? got an unexpected keyword argument '(\w+)'")
 _LISTED = re.compile(r"not used by the HfArgumentParser: \[(.*?)\]")
 _UNKNOWN = re.compile(r"unrecognized arguments: (.*)")
+PROGRAMS = ("transformers", "llamafactory", "trl")
 
 
 def judge(case: Case) -> Match | None:
     """With the nearest valid name of each refused one, where a framework on record has it."""
     for line in case.find("unexpected keyword argument"):
         m = _REFUSED.search(line.text)
-        if m and m[2] not in RENAMED and (near := nearest(m[2])):
+        if m and m[2] not in RENAMED and (near := keys.meant(m[2], *PROGRAMS)):
             return RULE.found(0.9, [line], cause=RULE.why + f" Here `{m[2]}` is refused; `{near}` exists.", remedies=remedies([(m[2], near)]))  # fmt: skip
     found = by_signature(RULE, case)
     if found is None:
@@ -28,7 +28,7 @@ def judge(case: Case) -> Match | None:
             names += re.findall(r"'(?:--)?(\w+)", m[1])
         elif m := _UNKNOWN.search(line.text):
             names += re.findall(r"--(\w+)", m[1])
-    pairs = [(n, near) for n in dict.fromkeys(names) if n not in RENAMED and (near := nearest(n))]
+    pairs = [(n, near) for n in dict.fromkeys(names) if n not in RENAMED and (near := keys.meant(n, *PROGRAMS))]
     return found if not pairs else RULE.found(found.confidence, found.evidence, remedies=remedies(pairs))
 
 
@@ -39,16 +39,6 @@ def remedies(pairs: list[tuple[str, str]]) -> tuple[Remedy, ...]:
         proof="the config is accepted",
     )
     return (change, *RULE.fixes)
-
-
-def nearest(name: str) -> str:
-    """The valid key that was probably meant; empty where none is near."""
-    known: set[str] = set()
-    for program in ("transformers", "llamafactory", "trl"):
-        known |= set(framework(program).known())
-    found = difflib.get_close_matches(name, sorted(known), 1, 0.82)
-    # A whole word more is another option, not a slip of the keys.
-    return found[0] if found and found[0] != name and abs(len(found[0]) - len(name)) <= 3 else ""
 
 
 RULE = cause(
