@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import isnan
+
 import pytest
 
 from papertrain.diagnose.decide import Answer, decide
@@ -69,6 +71,13 @@ def test_a_kind_of_public_failure_is_known_in_other_words(text: str, name: str) 
 
 def test_a_method_of_a_trainer_that_refuses_an_argument_is_no_renamed_option() -> None:
     assert top("TypeError: DPOTrainer.push_to_hub() got an unexpected keyword argument 'colour'") == ""
+
+
+@pytest.mark.parametrize(("file", "name"), [("kto", "KTOConfig"), ("reward", "RewardConfig"), ("online_dpo", "OnlineDPOConfig")])  # fmt: skip
+def test_the_config_that_is_proposed_is_the_one_of_the_trainer_in_the_traceback(file: str, name: str) -> None:
+    text = f"Traceback (most recent call last):\n  File \"/e/site-packages/trl/trainer/{file}_trainer.py\", line 90, in __init__\n    if args.dataset_kwargs:\nAttributeError: 'TrainingArguments' object has no attribute 'dataset_kwargs'"
+    remedy = (answer(text).matches[0].remedies or ())[0]
+    assert remedy.title.startswith(name) and f"args = {name}(" in remedy.commands[0]
 
 
 def test_a_bare_exception_is_a_failure_though_nobody_knows_it() -> None:
@@ -150,4 +159,4 @@ def test_a_row_of_a_detector_and_of_a_policy_is_read() -> None:
     assert (detector["step"], detector["loss"], detector["learning_rate"]) == (19, 3.5, 0.0004)
     policy = parse("step:2 - actor/pg_loss:-0.003 - actor/grad_norm:0.11 - actor/lr:0.000001")
     assert (policy["step"], policy["act_loss"], policy["grad_norm"]) == (2, -0.003, 0.11)
-    assert parse("FloatingPointError: Loss became infinite or NaN at iteration=71!")["loss"] != 0
+    assert isnan(parse("FloatingPointError: Loss became infinite or NaN at iteration=71!")["loss"])

@@ -79,7 +79,8 @@ def judge(case: Case) -> Match | None:
     return None
 
 
-_TRL = re.compile(r"\b((SFT|DPO|GRPO|PPO|KTO|ORPO|CPO|Reward|RLOO|OnlineDPO|GKD|BCO|XPO|NashMD|PRM|IterativeSFT)(Trainer|Config))(?:\.__init__\(\))? got an unexpected keyword argument '(\w+)'")  # fmt: skip
+TRAINERS = ("SFT", "DPO", "GRPO", "PPO", "KTO", "ORPO", "CPO", "Reward", "RLOO", "OnlineDPO", "GKD", "BCO", "XPO", "NashMD", "PRM", "IterativeSFT")  # fmt: skip
+_TRL = re.compile(rf"\b(({'|'.join(TRAINERS)})(Trainer|Config))(?:\.__init__\(\))? got an unexpected keyword argument '(\w+)'")  # fmt: skip
 _LACKS = re.compile(r"'TrainingArguments' object has no attribute '(\w+)'")
 MOVED = frozenset({
     "beta", "loss_type", "label_smoothing", "label_pad_token_id", "padding_value", "truncation_mode", "max_length", "max_prompt_length", "max_target_length",
@@ -93,11 +94,12 @@ MOVED = frozenset({
 def moved(case: Case, line: LogLine) -> Match | None:
     """An argument of TRL that is in another place, or in another release."""
     if m := _LACKS.search(line.text):
-        frame = next((x for e in case.exceptions for f in e.frames if (x := re.search(r"trl/trainer/(\w+?)_trainer", f))), None)  # fmt: skip
-        config = f"{frame[1].upper()}Config" if frame and len(frame[1]) <= 4 else "the trainer's own …Config (DPOConfig, SFTConfig)"  # fmt: skip
+        files = {x[1].replace("_", "") for e in case.exceptions for f in e.frames if (x := re.search(r"trl/trainer/(\w+?)_trainer", f))}  # fmt: skip
+        config = next((f"{t}Config" for t in TRAINERS if t.lower() in files), "")
+        name = config or "DPOConfig"
         says = f" This trainer reads `{m[1]}` from its own config, and was given transformers' TrainingArguments."
         return RULE.found(0.9, [line], title="TRL's trainer wants its own config, not TrainingArguments", cause=RULE.why + says, remedies=(
-            fix(f"{config} in place of TrainingArguments", "args = DPOConfig(output_dir=…, …)   # from trl import DPOConfig; the same fields and the trainer's own", proof="the trainer is built"),
+            fix(f"{config or 'the config of this trainer (SFTConfig, DPOConfig, …)'} in place of TrainingArguments", f"args = {name}(output_dir=…, …)   # from trl import {name}; the same fields and the trainer's own", proof="the trainer is built"),
             PINNED,
         ))  # fmt: skip
     m = _TRL.search(line.text)
