@@ -203,13 +203,9 @@ def unexplained(seen: Look, data: dict[str, Any], mode: Mode, paths: Sequence[Pa
         "run it once more with CUDA_LAUNCH_BLOCKING=1 TORCH_DISTRIBUTED_DEBUG=DETAIL, keep every rank's output, and diagnose that"
     )
     action = look_closer(paths)
-    if (told := own.error_of(seen.case)) is not None and told[0].type.rpartition(".")[2] in own.PLAIN:
+    if (told := own.error_of(seen.case)) is not None:
         error, at = told
-        why = say(
-            "{kind} at {place}, and no known cause fits",
-            kind=error.type.rpartition(".")[2],
-            place=own.where(at).partition(":")[0] + f":{at.line}",
-        )
+        why = say("{kind} at {place}, and no known cause fits", kind=own.kind(error), place=own.place(at))
         step = own.where(at) + "; " + own.means(error, at)
         action = own.look_there(at) or action
     data["unexplained"] = f"{why}. " + " | ".join(f"{e.file}:{e.line}: {e.text}" for e in lines) + f". {step}"
