@@ -112,7 +112,7 @@ def _table(header: list[str], cells: list[str]) -> dict[str, float] | None:
     values = {}
     for name, cell in zip(header, cells):
         try:
-            values[NAMES.get(name, name)] = float(cell.replace(",", ""))
+            values[NAMES.get(name, name)] = number(cell)
         except ValueError:
             if cell.lower() not in ("no log", "-", ""):
                 return None
@@ -177,14 +177,6 @@ def _megatron(text: str, m: re.Match[str]) -> dict[str, float]:
     return out
 
 
-def _float(v: int | float) -> float:
-    """JSON has whole numbers of any length: what no float holds is infinite."""
-    try:
-        return float(v)
-    except OverflowError:
-        return math.copysign(math.inf, 1 if v > 0 else -1)
-
-
 def state_rows(log: LogFile) -> Iterator[Row]:
     """`trainer_state.json`: written with bare NaN, and often the only thing that is left of a run."""
     try:
@@ -196,14 +188,10 @@ def state_rows(log: LogFile) -> Iterator[Row]:
     for i, entry in enumerate(history if isinstance(history, list) else ()):
         if not isinstance(entry, dict):
             continue
-        values = {
-            NAMES.get(str(k), str(k)): _float(v)
+        values = {  # by its text: a whole number that is larger than any float is infinite then
+            NAMES.get(str(k), str(k)): float(str(v))
             for k, v in entry.items()
-            if isinstance(v, (int, float)) and not isinstance(v, bool)
-        }
-        values = {
-            **values,
-            **{NAMES.get(str(k), str(k)): float(v) for k, v in entry.items() if isinstance(v, str) and _is_number(v)},
+            if isinstance(v, (int, float, str)) and not isinstance(v, bool) and _is_number(str(v))
         }
         if values:
             no = lines[i] if i < len(lines) else 0

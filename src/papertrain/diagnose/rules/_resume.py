@@ -10,6 +10,8 @@ from papertrain.core.values import Value
 from papertrain.diagnose.case import Case
 from papertrain.diagnose.metrics import Row
 
+_FROM = "(?i)^\\W*(?:\\S+ ){0,4}resum(?:e|ing|ed) (?:training )?from"
+_LOAD = "(?i)\\bload(?:ing|ed) (?:the )?checkpoint (?:from )?['\"/\\w.]"
 WORDS = (
     "Resuming training from",
     "Continuing training from",
@@ -24,11 +26,11 @@ WORDS = (
     "Resuming training",
     "=> loaded checkpoint",
     "loaded checkpoint ~ (?i)\\bloaded checkpoint\\b",
-    "Resume from ~ (?i)^\\W*(?:\\S+ ){0,4}resum(?:e|ing|ed) (?:training )?from",
-    "resume from ~ (?i)^\\W*(?:\\S+ ){0,4}resum(?:e|ing|ed) (?:training )?from",
-    "resuming from ~ (?i)^\\W*(?:\\S+ ){0,4}resum(?:e|ing|ed) (?:training )?from",
-    "oading checkpoint ~ (?i)\\bload(?:ing|ed) (?:the )?checkpoint (?:from )?['\"/\\w.]",
-    "oaded checkpoint ~ (?i)\\bload(?:ing|ed) (?:the )?checkpoint (?:from )?['\"/\\w.]",
+    f"Resume from ~ {_FROM}",
+    f"resume from ~ {_FROM}",
+    f"resuming from ~ {_FROM}",
+    f"oading checkpoint ~ {_LOAD}",
+    f"oaded checkpoint ~ {_LOAD}",
     "Restored all states from",
     "Loading states from",
 )

@@ -2,6 +2,8 @@
 
 from papertrain.diagnose.rule import cause, fix
 
+_OPTIMIZER = "(?:Adam\\w*|SGD|Lion|Adafactor|Optimizer\\w*|Optim)' object has no attribute '(?:train|eval)'"
+
 RULE = cause(
     "TR576",
     "accelerate-version-mismatch",
@@ -21,8 +23,8 @@ RULE = cause(
         "'Accelerator' object has no attribute",
         "AcceleratorState' object has no attribute",
         # accelerate 0.34 forwards train() to the optimizer, which only newer transformers (or a schedule-free one) expect.
-        "object has no attribute 'train' ~ (?:Adam\\w*|SGD|Lion|Adafactor|Optimizer\\w*|Optim)' object has no attribute '(?:train|eval)'",
-        "object has no attribute 'eval' ~ (?:Adam\\w*|SGD|Lion|Adafactor|Optimizer\\w*|Optim)' object has no attribute '(?:train|eval)'",
+        f"object has no attribute 'train' ~ {_OPTIMIZER}",
+        f"object has no attribute 'eval' ~ {_OPTIMIZER}",
     ),
     confidence=0.94,
     next_check="pip show accelerate transformers | grep -E 'Name|Version'",

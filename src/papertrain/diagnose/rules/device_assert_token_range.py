@@ -6,6 +6,7 @@ from papertrain.diagnose.case import Case
 from papertrain.diagnose.rule import Match, cause, fix
 from papertrain.diagnose.rules import _asserts as asserts
 
+LENGTHS = "must match the size of tensor b"
 _SIZES = re.compile(
     r"size of tensor a \((\d+)\) must match the size of tensor b \((\d+)\) at non-singleton dimension 1"
 )
@@ -21,7 +22,7 @@ def judge(case: Case) -> Match | None:
 
 def too_long(case: Case) -> Match | None:
     """A sum of embeddings and positions whose lengths differ: the sequence is longer than the table of positions."""
-    for line in case.find("must match the size of tensor b"):
+    for line in case.find(LENGTHS):
         m = _SIZES.search(line.text)
         if m is None or int(m[1]) <= int(m[2]):
             continue
@@ -55,9 +56,9 @@ RULE = cause(
         "ind >= 0 && ind < ind_dim_size",
         "index >= -sizes[i] && index < sizes[i]",
         "vectorized_gather_kernel ~ Assertion",
-        "must match the size of tensor b ~ $^",
         "expanded size ~ expanded size of the tensor \\(\\d+\\) must match .*Target sizes: \\[\\d+, \\d+\\]\\.\\s+Tensor sizes: \\[1, \\d+\\]",
     ),
+    more=(LENGTHS,),
     confidence=0.95,
     early=True,
     unlike=(("device-assert-label-range", "the assertion is in an index lookup, not in the loss"),),

@@ -35,6 +35,8 @@ def judge(case: Case) -> Match | None:
     )
 
 
+NO_EOS = r"(?i)\bno (?:\S+ )?eos\w*(?: token)? (?:was |is )?(?:produc|generat|emit|predict|found|seen)|max_new_tokens\S*.{0,40}\b(?:no|without) eos"
+
 RULE = cause(
     "TR605",
     "eos-not-learned",
@@ -53,8 +55,8 @@ RULE = cause(
         r"eos ~ (?i)(?:not|n't|never|cannot|unable).{0,40}(?:generat|produc|output|emit|predict|stop)\w*.{0,30}eos",
         r"generat ~ (?i)(?:not|n't|never|cannot|can ?not|unable to).{0,12}(?:stop|end|terminat)\w*.{0,30}generat|generat\w*.{0,60}(?:can ?not|cannot|never|not|n't) (?:stop|end|terminat)|never (?:ends|stops)",
         r"Generat ~ (?i)generat\w*.{0,60}(?:can ?not|cannot|never|not|n't) (?:stop|end)",
-        r"eos ~ (?i)\bno (?:\S+ )?eos\w*(?: token)? (?:was |is )?(?:produc|generat|emit|predict|found|seen)|max_new_tokens\S*.{0,40}\b(?:no|without) eos",
-        r"EOS ~ (?i)\bno (?:\S+ )?eos\w*(?: token)? (?:was |is )?(?:produc|generat|emit|predict|found|seen)|max_new_tokens\S*.{0,40}\b(?:no|without) eos",
+        f"eos ~ {NO_EOS}",
+        f"EOS ~ {NO_EOS}",
         "never ends",
         "无法停止",
         "不会停止",

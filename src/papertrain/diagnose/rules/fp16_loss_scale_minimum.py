@@ -10,7 +10,7 @@ def judge(case: Case) -> Match | None:
     found = by_signature(RULE, case)
     if found is not None or (line := collapsed(case)) is None:
         return found
-    return RULE.found(0.95, [line], ruled_out=())
+    return RULE.found(0.95, [line])
 
 
 RULE = cause(

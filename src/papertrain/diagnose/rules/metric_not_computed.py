@@ -29,12 +29,10 @@ def judge(case: Case) -> Match | None:
     if not hits and watched is None:
         return None
     there = next((m[1] for e in case.exceptions if (m := _THERE.search(e.message))), "")
-    says = f" Evaluation returned {there}." if there else ""
     if watched is not None:
-        return RULE.found(
-            0.93, [watched.quote()], cause=WATCHED + says.replace("Evaluation returned", "There is"), remedies=MONITOR
-        )
-    return RULE.found(0.9, hits[:1], cause=RULE.why + says)
+        says = f"{WATCHED} There is {there}." if there else WATCHED
+        return RULE.found(0.93, [watched.quote()], cause=says, remedies=MONITOR)
+    return RULE.found(0.9, hits[:1], cause=f"{RULE.why} Evaluation returned {there}." if there else "")
 
 
 RULE = cause(
