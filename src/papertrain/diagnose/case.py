@@ -51,6 +51,11 @@ class Case:
                         return out
         return out
 
+    def place(self, line: LogLine) -> tuple[LogFile, int]:
+        """The log that a line is quoted from, and its index there."""
+        log = next(x for x in self.logs if x.name == line.file)
+        return log, next((i for i, x in enumerate(log.lines) if x.no >= line.line), 0)
+
     def count(self, literal: str) -> int:
         return sum(log.count(literal) for log in self.logs)
 

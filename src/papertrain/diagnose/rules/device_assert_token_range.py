@@ -26,8 +26,7 @@ def too_long(case: Case) -> Match | None:
         m = _SIZES.search(line.text)
         if m is None or int(m[1]) <= int(m[2]):
             continue
-        log = next(x for x in case.logs if x.name == line.file)
-        at = next((i for i, x in enumerate(log.lines) if x.no >= line.line), 0)
+        log, at = case.place(line)
         above = [x.text for x in log.lines[max(0, at - 4) : at]]
         if any(_POSITIONS.search(x) for x in above):
             says = f"A sequence has {m[1]} positions, and the model's table of positions has {m[2]}."

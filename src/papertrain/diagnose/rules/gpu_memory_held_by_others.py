@@ -4,6 +4,7 @@ from papertrain.diagnose.case import Case
 from papertrain.diagnose.rule import Match, cause, fix
 from papertrain.diagnose.rules import _oom as oom
 from papertrain.diagnose.rules import _oom_fixes as mend
+from papertrain.diagnose.rules._oom_message import SIGNATURES
 
 ENGINE = (
     "No available memory for the cache blocks",
@@ -41,7 +42,7 @@ RULE = cause(
     title="Another process holds most of this card's memory",
     why="The message counts little memory for this process, and yet nothing is free.",
     judge=judge,
-    sig=(*oom.SIGNATURES, *ENGINE),
+    sig=(*SIGNATURES, *ENGINE),
     next_check="nvidia-smi --query-compute-apps=pid,name,used_memory --format=csv",
     fixes=(
         fix(

@@ -30,7 +30,7 @@ RULE = cause(
     title="Evaluation does not fit, training does: predictions are kept on the card",
     why="With metrics the Trainer keeps the logits of every evaluation example (examples × length × vocabulary), or the evaluation batch is larger than the training batch.",
     judge=judge,
-    sig=(*oom.SIGNATURES, *oom.PHASE_WORDS),
+    sig=oom.LITERALS,
     next_check="grep -nE 'eval_batch_size|eval_accumulation|compute_metrics|predict_with_generate' *.py *.yaml",
     fixes=(
         fix(

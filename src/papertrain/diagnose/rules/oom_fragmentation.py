@@ -11,7 +11,7 @@ RULE = cause(
     title="The memory is there but in pieces: fragmentation",
     why="More is reserved but unused than was asked for; the allocator has no piece large enough.",
     share=oom.judge,
-    sig=(*oom.SIGNATURES, *oom.PHASE_WORDS, "allocator cache flushes"),
+    sig=(*oom.LITERALS, "allocator cache flushes"),
     next_check="python -c 'import torch; print(torch.cuda.memory_summary())'   # inactive split memory",
     fixes=(
         mend.SEGMENTS,

@@ -11,7 +11,7 @@ RULE = cause(
     title="Out of memory after many good steps: one batch was larger than the others",
     why="Memory follows the longest sequence of a batch; an outlier (or a slow leak) ends a run that had been fitting.",
     share=oom.judge,
-    sig=(*oom.SIGNATURES, *oom.PHASE_WORDS),
+    sig=oom.LITERALS,
     next_check="papertrain check DATA   # the longest example; then run the longest batch first",
     fixes=(
         mend.HALF,

@@ -11,7 +11,7 @@ RULE = cause(
     title="The first optimizer step does not fit: its states are created there",
     why="Forward and backward passed; the optimizer then makes two states per trainable parameter and temporaries.",
     share=oom.judge,
-    sig=(*oom.SIGNATURES, *oom.PHASE_WORDS),
+    sig=oom.LITERALS,
     next_check="papertrain estimate   # peak phase: optimizer_step",
     fixes=(
         fix(

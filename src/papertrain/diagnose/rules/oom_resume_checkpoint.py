@@ -11,7 +11,7 @@ RULE = cause(
     title="Resuming does not fit although a fresh start does: the checkpoint was loaded onto the card",
     why="The saved states lie on the GPU beside the model's own.",
     share=oom.judge,
-    sig=(*oom.SIGNATURES, *oom.PHASE_WORDS, "Continuing training from", "Resuming training from"),
+    sig=(*oom.LITERALS, "Continuing training from", "Resuming training from"),
     next_check="the same command without resume_from_checkpoint: it fits",
     fixes=(
         fix(

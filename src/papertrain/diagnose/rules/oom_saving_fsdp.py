@@ -10,7 +10,7 @@ RULE = cause(
     title="Saving does not fit: the whole model is gathered on every rank",
     why="A full state dict under FSDP (or ZeRO-3) collects all weights on the card.",
     share=oom.judge,
-    sig=(*oom.SIGNATURES, *oom.PHASE_WORDS, "FSDP", "fsdp"),
+    sig=(*oom.LITERALS, "FSDP", "fsdp"),
     next_check="grep -nE 'state_dict_type|save' fsdp*.yaml *.sh",
     fixes=(
         fix(
