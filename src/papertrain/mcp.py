@@ -6,20 +6,22 @@ granted folders. Logs too long for an answer are resources, read in pieces by of
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qs, quote, unquote, urlsplit
+from urllib.parse import parse_qs, quote, unquote_to_bytes, urlsplit
 
 import msgspec
 
 from papertrain import verbs
 from papertrain.core.errors import PapertrainError, of_system
 from papertrain.core.files import only_reading, size_of, written_at
-from papertrain.core.redact import redact_json
+from papertrain.core.redact import document as sent
 from papertrain.core.report import SCHEMA
 from papertrain.core.schema import READING, arguments, confine, envelope, readable, schema_of, unwritten
 from papertrain.core.sentences import translated
+from papertrain.core.spelled import spelled
 from papertrain.core.texts import language, of_environment
 from papertrain.core.version import __version__
 from papertrain.report.show import select, shorten
@@ -93,7 +95,7 @@ def call(name: str, given: dict[str, Any], folders: list[Path]) -> tuple[dict[st
             _error(name, PapertrainError(f"a fault of papertrain itself: {type(fault).__name__}", code="fault")),
             True,
         )
-    clean: dict[str, Any] = msgspec.json.decode(redact_json(msgspec.json.encode(document)))
+    clean: dict[str, Any] = msgspec.json.decode(sent(document))
     return clean, failed
 
 
@@ -116,7 +118,7 @@ def logs(folders: list[Path]) -> list[tuple[str, Path]]:
     found = []
     for i, folder in enumerate(folders):
         files = [p for p in folder.glob("runs/**/*") if p.suffix in LOG_ENDS and p.is_file() and not p.is_symlink()]
-        found += [(f"{LOGS}{i}/{quote(p.relative_to(folder).as_posix())}", p) for p in files]
+        found += [(f"{LOGS}{i}/{quote(os.fsencode(p.relative_to(folder)))}", p) for p in files]
     return sorted(found, key=lambda x: -written_at(x[1]))[:LISTED]
 
 
@@ -126,7 +128,7 @@ def read_log(uri: str, folders: list[Path]) -> dict[str, Any]:
     from papertrain.verbs.page.answers import log_piece
 
     parts = urlsplit(uri)
-    number, _, rest = unquote(parts.path.lstrip("/")).partition("/")
+    number, _, rest = os.fsdecode(unquote_to_bytes(parts.path.lstrip("/"))).partition("/")
     if not uri.startswith(LOGS) or not number.isdigit() or int(number) >= len(folders):
         raise PapertrainError(f"no such resource: {uri}", code="no-resource", ask=[f"{LOGS}0/runs/RUN/FILE?offset=N"])
     path = folders[int(number)] / rest
@@ -153,7 +155,7 @@ async def serve(folders: list[Path]) -> None:
         )
 
     async def list_resources(context: Any, params: Any) -> Any:
-        found = [types.Resource(uri=uri, name=path.name, mime_type="text/plain", size=size_of(path)) for uri, path in logs(folders)]  # fmt: skip
+        found = [types.Resource(uri=uri, name=spelled(path.name), mime_type="text/plain", size=size_of(path)) for uri, path in logs(folders)]  # fmt: skip
         return types.ListResourcesResult(resources=found)
 
     async def list_templates(context: Any, params: Any) -> Any:
@@ -171,7 +173,7 @@ async def serve(folders: list[Path]) -> None:
             piece = await anyio.to_thread.run_sync(read_log, uri, folders)
         except (PapertrainError, OSError) as error:
             said = of_system(error) if isinstance(error, OSError) else error
-            about = redact_json(msgspec.json.encode({"error": said.error()})).decode()
+            about = sent({"error": said.error()}).decode()
             return types.ReadResourceResult(
                 contents=[types.TextResourceContents(uri=uri, text=about, mime_type="application/json")]
             )

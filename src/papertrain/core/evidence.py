@@ -12,6 +12,7 @@ import msgspec
 
 from papertrain.core.files import Writer, read_text, sha256_file, size_of
 from papertrain.core.results import Evidence
+from papertrain.core.spelled import meant
 
 FILE = "evidence.jsonl"
 IDS = re.compile(r"\bE\d+\b")
@@ -80,14 +81,14 @@ def superseded(entries: Sequence[Evidence], there: Callable[[str], bool] = lambd
 
 def stale(root: Path, entries: Sequence[Evidence]) -> dict[str, str]:
     """Ids of the entries that hold no more, with the reason: their source changed after it was read, or what they rest on did."""
-    old = superseded(entries, lambda file: (root / file).is_file())
+    old = superseded(entries, lambda file: meant(root, file).is_file())
     found: dict[str, str] = {}
     digests: dict[str, str | None] = {}
     for e in entries:
         if e.id in old or e.value is None or not e.sha256:
             continue
         if e.file not in digests:
-            digests[e.file] = _digest(root / e.file)
+            digests[e.file] = _digest(meant(root, e.file))
         if digests[e.file] is None:
             found[e.id] = f"{e.file} is not there any more"
         elif digests[e.file] != e.sha256:

@@ -17,10 +17,11 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
 from functools import lru_cache
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from papertrain.core.secret_names import LONGEST, is_secret, named, tells, what_it_says
 from papertrain.core.secret_shapes import shapes_in, without_shapes
+from papertrain.core.spelled import encoded, spelled
 from papertrain.core.standing import LONGEST as LONGEST_SHORT
 from papertrain.core.standing import Standing
 
@@ -69,6 +70,8 @@ class Hidden(Protocol):
 
 def redact(text: str, *, terminal: bool = False, extra: Iterable[Hidden] = ()) -> str:
     """The text without secrets; without private names too, unless it stays on the user's own terminal."""
+    if not text.isprintable():
+        text = spelled(text)
     if not text.isprintable() and CONTROL.search(text):
         # A sequence may stand between a word and a secret, or inside a secret: it is a gap, but not inside of one.
         text = _without_secrets(_closed(CONTROL.sub(_GAP, text))).replace(_GAP, "")
@@ -110,6 +113,11 @@ def _without_secrets(text: str) -> str:
 
 def _stand_in(kind: str, secret: str) -> str:
     return f"[redacted-{kind}-{_mark(secret.replace(_GAP, ''))}]"
+
+
+def document(content: Any, *, terminal: bool = False) -> bytes:
+    """The content as one JSON document that may be sent or shown."""
+    return redact_json(encoded(content), terminal=terminal)
 
 
 def redact_json(blob: bytes, *, terminal: bool = False, extra: Iterable[Hidden] = ()) -> bytes:

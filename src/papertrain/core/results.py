@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
+import msgspec
+
+from papertrain.core.spelled import spelled
 from papertrain.core.values import Record
 
 Status = Literal["verified", "reported", "typed", "missing"]
@@ -28,6 +31,11 @@ class Evidence(Record, frozen=True, kw_only=True):
     reason: str = ""
     framework: str = ""
     device: str = ""
+
+    def __post_init__(self) -> None:
+        for name in ("claim", "file"):
+            if (text := spelled(getattr(self, name))) != getattr(self, name):
+                msgspec.structs.force_setattr(self, name, text)
 
 
 class Interval(Record, frozen=True, kw_only=True):

@@ -6,7 +6,9 @@ from typing import Any
 
 import msgspec
 
+from papertrain.core.errors import PapertrainError
 from papertrain.core.models import Compute, DatasetProfile, ModelSpec
+from papertrain.core.spelled import spelled
 from papertrain.core.values import Decision, Effect, Estimate, Record
 
 
@@ -117,5 +119,13 @@ def read_plan(text: bytes | str) -> TrainingPlan:
 
 
 def write_plan(plan: TrainingPlan) -> str:
-    """The text of `plan.json`: the same plan gives the same bytes."""
-    return msgspec.json.format(msgspec.json.encode(plan), indent=2).decode() + "\n"
+    """The text of `plan.json`: the same plan gives the same bytes. Raises PapertrainError for a name that none can hold."""
+    try:
+        blob = msgspec.json.encode(plan)
+    except UnicodeEncodeError as error:
+        raise PapertrainError(
+            f"a name in the plan is not UTF-8, and no config can hold it: {spelled(str(error.object))}",
+            code="no-utf8",
+            ask=["rename that file or folder"],
+        ) from None
+    return msgspec.json.format(blob, indent=2).decode() + "\n"

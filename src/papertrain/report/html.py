@@ -14,6 +14,7 @@ from typing import Any
 
 from papertrain.core.report import Report
 from papertrain.core.sentences import translated
+from papertrain.core.spelled import spelled
 from papertrain.core.texts import language, say
 
 Section = tuple[str, str]
@@ -72,6 +73,11 @@ def table(head: Sequence[str], rows: Sequence[Sequence[Any]], *, numeric: Sequen
 
     lines = "".join("<tr>" + "".join(cell(i, v) for i, v in enumerate(row)) + "</tr>" for row in rows)
     return scroll(f"<table{f' class={cls}' if cls else ''}><thead><tr>{top}</tr></thead><tbody>{lines}</tbody></table>")
+
+
+def raw(html: str) -> bytes:
+    """A cell that is HTML already."""
+    return spelled(html).encode()
 
 
 def scroll(inner: str) -> str:

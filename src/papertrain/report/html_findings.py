@@ -8,7 +8,7 @@ from typing import Any
 
 from papertrain.core.sentences import translated
 from papertrain.core.texts import say
-from papertrain.report.html import table, tag
+from papertrain.report.html import raw, table, tag
 
 LONG, HEAD = 40, 24
 """From how many lines on a text is cut, and how many are shown then."""
@@ -21,7 +21,7 @@ def signals_table(signals: Sequence[Mapping[str, Any]], *, live: bool = False) -
     """
     order = ("critical", "warning", "normal")
     known = sorted((s for s in signals if s["level"] in order), key=lambda s: order.index(s["level"]))
-    rows = [(s["name"], tag(s["level"], s["level"]).encode(), s["says"], _place(s, live)) for s in known]
+    rows = [(s["name"], raw(tag(s["level"], s["level"])), s["says"], _place(s, live)) for s in known]
     unknown = [(s["name"], s["says"]) for s in signals if s["level"] not in order]
     folded = (
         f'<details class="fold"><summary>'
@@ -41,7 +41,7 @@ def _where(s: Mapping[str, Any]) -> str:
 
 def _place(s: Mapping[str, Any], live: bool) -> str | bytes:
     where = _where(s)
-    return f'<button type="button" class="place">{escape(where)}</button>'.encode() if live and where else where
+    return raw(f'<button type="button" class="place">{escape(where)}</button>') if live and where else where
 
 
 def diagnosis_card(d: Mapping[str, Any], *, live: str = "") -> str:

@@ -11,7 +11,7 @@ from papertrain.core.results import Column, Evidence, Test
 from papertrain.core.sentences import translated
 from papertrain.core.texts import say
 from papertrain.core.units import show_number
-from papertrain.report.html import scroll, table
+from papertrain.report.html import raw, scroll, table
 from papertrain.report.latex import note_mark
 from papertrain.report.table import ARROW, Sheet, Shown, number
 
@@ -66,7 +66,7 @@ def tests_table(tests: Sequence[Test], columns: Sequence[Column], names: Sequenc
         interval = "" if t.ci is None else f"[{number(t.ci.low, c)}, {number(t.ci.high, c)}]"
         difference = "–" if t.difference is None else number(t.difference, c, sign=True)
         p = t.p_adjusted if t.p_adjusted is not None else t.p
-        rows.append((column, _pair(t), _test(t).encode(), f"{difference} {interval}", _count(t), (_p(p), "ok" if t.significant else "")))  # fmt: skip
+        rows.append((column, _pair(t), raw(_test(t)), f"{difference} {interval}", _count(t), (_p(p), "ok" if t.significant else "")))  # fmt: skip
     heads = (
         say("column"),
         say("compared"),

@@ -10,7 +10,7 @@ import msgspec
 
 from papertrain.core.errors import PapertrainError
 from papertrain.core.progress import tell
-from papertrain.core.redact import redact, redact_json
+from papertrain.core.redact import document, redact
 from papertrain.core.report import SCHEMA, Report
 from papertrain.core.sentences import translated
 from papertrain.core.texts import say
@@ -26,12 +26,12 @@ BRIEF_ITEMS = 3
 def show(report: Report, *, json: bool, brief: bool, fields: str | None, quiet: bool, verbose: bool) -> None:
     """Print it on standard output: one JSON document, or text."""
     if json:
-        document = report.envelope() if brief or fields else _whole(report)
+        content = report.envelope() if brief or fields else _whole(report)
         if fields:
-            document["data"] = select(document["data"], fields)
+            content["data"] = select(content["data"], fields)
         if brief:
-            document["data"] = shorten(document["data"])
-        _print_json(document)
+            content["data"] = shorten(content["data"])
+        _print_json(content)
         return
     # A verb that was asked for a form of another program (SARIF, annotations) prints that and nothing else.
     if isinstance(printed := report.data.get("printed"), str):
@@ -48,7 +48,7 @@ def show_error(error: PapertrainError, verb: str, as_json: bool) -> None:
     line += say("; try: {command}", command=error.command) if error.command else ""
     tell(redact(" ".join(line.split()), terminal=sys.stderr.isatty()) + "\n")
     if as_json:
-        document: dict[str, Any] = {
+        content: dict[str, Any] = {
             "schema": SCHEMA,
             "verb": verb,
             "mode": "quick",
@@ -59,7 +59,7 @@ def show_error(error: PapertrainError, verb: str, as_json: bool) -> None:
             "unavailable": [],
             "data": {"error": error.error()},
         }
-        _print_json(document)
+        _print_json(content)
 
 
 def show_failure(error: dict[str, Any], verb: str) -> None:
@@ -156,21 +156,8 @@ def _whole(report: Report) -> dict[str, Any]:
     }
 
 
-def _spellable(value: Any) -> Any:
-    """The same without halves of characters, which no JSON document may hold."""
-    if isinstance(value, str):
-        return value.encode("utf-8", "replace").decode("utf-8")
-    if isinstance(value, dict):
-        return {_spellable(k): _spellable(v) for k, v in value.items()}
-    return [_spellable(v) for v in value] if isinstance(value, (list, tuple)) else value
-
-
-def _print_json(document: dict[str, Any]) -> None:
-    try:
-        blob = msgspec.json.encode(document)
-    except UnicodeEncodeError:  # names of files need not be UTF-8: shown as on a terminal
-        blob = msgspec.json.encode(_spellable(msgspec.to_builtins(document, builtin_types=(bytes,))))
-    blob = redact_json(blob, terminal=sys.stdout.isatty())
+def _print_json(content: dict[str, Any]) -> None:
+    blob = document(content, terminal=sys.stdout.isatty())
     if len(blob) < 2**20:
         blob = msgspec.json.format(blob, indent=1)
     sys.stdout.flush()

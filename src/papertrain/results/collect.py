@@ -13,6 +13,7 @@ import msgspec
 
 from papertrain.core.discover import discover
 from papertrain.core.errors import PapertrainError
+from papertrain.core.spelled import spelled
 from papertrain.results import readers
 from papertrain.results.records import Issue, Items, Reader, Reading, Score
 from papertrain.results.source import Source
@@ -298,9 +299,8 @@ def _short(path: Path, files: Sequence[Path]) -> str:
 
 
 def clean(text: str, limit: int = 200) -> str:
-    """A name from a file as one printable line: half characters and control characters are replaced, and it ends."""
-    whole = text.encode("utf-8", "replace").decode()
-    return "".join(c if c.isprintable() else " " for c in whole)[:limit].strip()
+    """A name from a file as one printable line: without half and control characters, and it ends."""
+    return "".join(c if c.isprintable() else " " for c in spelled(text))[:limit].strip()
 
 
 def _place(x: Score | Items, g: Guess, name: str, *, several: bool) -> Score | Items:

@@ -123,7 +123,7 @@ def _make(space: Workspace, output: Path, *, anonymous: bool, mode: Any, overwri
         warnings=_left_standing(open_words) if anonymous else _named(space),
         details="\n".join(f"  left out  {x.name}: {x.why}" for x in left),
         explanation=say("every file has its digest in MANIFEST.json; secrets, home folders and host names were replaced; weights stay behind"),
-        action=f"papertrain package --verify {output}",
+        action=line("papertrain", "package", "--verify", output),
         data={
             "bundle": str(output), "files": sorted(contents), "bytes": size, "complete": not open_steps, "missing": open_steps,
             "left_out": [{"name": x.name, "why": x.why} for x in left], "anonymous": anonymous,

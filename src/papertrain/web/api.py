@@ -12,6 +12,7 @@ from papertrain import verbs
 from papertrain.core.errors import PapertrainError, Refused
 from papertrain.core.files import only_reading
 from papertrain.core.schema import confine
+from papertrain.core.spelled import spelled
 from papertrain.core.texts import language, say
 from papertrain.report.html import three_parts
 from papertrain.report.html_findings import diagnosis_card, signals_table
@@ -145,7 +146,8 @@ class State:
     def log(self, request: Any, given: dict[str, Any]) -> dict[str, Any]:
         """A piece of one of the run's text files, chosen from the list of those that are there."""
         folder = pages.run_folder(self.site.space(request.path_params["number"]), request.path_params["run"])
-        file = next((p for p in answers.log_files(folder) if p.name == request.path_params["file"]), None)
+        name = request.path_params["file"]
+        file = next((p for p in answers.log_files(folder) if spelled(p.name) == name), None)
         if file is None:
             raise PapertrainError(say("no such file"), code="no-file")
         offset, line = request.query_params.get("offset", ""), request.query_params.get("line", "")

@@ -6,13 +6,16 @@ Server-rendered HTML with a small script of its own; without the script everythi
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
+
+import msgspec
 
 from papertrain.core.errors import PapertrainError
-from papertrain.core.redact import redact, redact_json
+from papertrain.core.redact import document, redact
+from papertrain.core.spelled import spelled
 from papertrain.core.texts import language
 from papertrain.web import api, forms, pages
 from papertrain.web.guard import (
@@ -92,7 +95,7 @@ def build(folders: Sequence[Path], token: str, port: int, host: str = "", *, wri
                 content = await run_in_threadpool(make, request, given)
             except PapertrainError as error:
                 content, status = {"error": pages.told(error)}, 404 if error.code.startswith("no-") else 400
-            blob = redact_json(json.dumps(content, ensure_ascii=False, allow_nan=False).encode())
+            blob = document(content)
             return Response(
                 blob,
                 status_code=status,
@@ -126,7 +129,7 @@ def build(folders: Sequence[Path], token: str, port: int, host: str = "", *, wri
             path = pages.download(site, request.path_params["number"], request.path_params["folder"], request.path_params["name"])  # fmt: skip
         except PapertrainError as error:
             return shown(pages.wrong(site, error), 404)
-        disposition = {"content-disposition": f'attachment; filename="{path.name}"'}
+        disposition = {"content-disposition": f"attachment; filename*=UTF-8''{quote(spelled(path.name), safe='')}"}
         return Response(path.read_bytes(), media_type="application/octet-stream", headers=disposition)
 
     async def picture(request: Any) -> Any:
@@ -188,9 +191,9 @@ async def _body(request: Any) -> dict[str, Any]:
                 raise ValueError("too large")
             pieces.append(piece)
     try:
-        content = json.loads(b"".join(pieces) or b"{}")
-    except RecursionError:
-        raise ValueError("nested too deeply") from None
+        content = msgspec.json.decode(b"".join(pieces) or b"{}")
+    except (msgspec.MsgspecError, RecursionError) as error:
+        raise ValueError(str(error)) from None
     if not isinstance(content, dict):
         raise ValueError("an object is expected")
     return content

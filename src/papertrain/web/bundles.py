@@ -12,7 +12,7 @@ from papertrain.core.files import read_text
 from papertrain.core.sentences import translated
 from papertrain.core.texts import say
 from papertrain.core.workspace import Workspace
-from papertrain.report.html import table
+from papertrain.report.html import raw, table
 from papertrain.verbs.page.package_preview import Contents
 
 
@@ -53,8 +53,8 @@ def bundle_part(found: Contents) -> str:
     state = say("complete") if not found.missing else say("not complete: {n} things are missing", n=len(found.missing))
     missing = "".join(f"<li>{escape(translated(m))}</li>" for m in found.missing)
     warnings = "".join(f'<p class="warning">{escape(w)}</p>' for w in found.warnings)
-    rows = [(name, f"{size:,}", f"<code>{digest[:16]}…</code>".encode()) for name, size, digest in found.files]
-    rows += [(name, "", escape(say("made with it")).encode()) for name in found.made]
+    rows = [(name, f"{size:,}", raw(f"<code>{digest[:16]}…</code>")) for name, size, digest in found.files]
+    rows += [(name, "", raw(escape(say("made with it")))) for name in found.made]
     left = table((say("file"), say("left out because")), [(n, translated(w)) for n, w in found.left])
     return (
         f"<p><strong>{escape(head)}, {escape(state)}</strong></p>{f'<ul>{missing}</ul>' if missing else ''}{warnings}"

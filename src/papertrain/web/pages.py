@@ -14,10 +14,11 @@ from papertrain.core.commands import line
 from papertrain.core.errors import PapertrainError
 from papertrain.core.help import first_line
 from papertrain.core.sentences import translated
+from papertrain.core.spelled import spelled
 from papertrain.core.texts import language, say
 from papertrain.core.values import Value
 from papertrain.core.workspace import Workspace
-from papertrain.report.html import table
+from papertrain.report.html import raw, table
 from papertrain.verbs.page import fix_preview
 from papertrain.verbs.page import parts as parts
 from papertrain.web import bundles, controls, forms
@@ -113,7 +114,7 @@ def warm(folders: Sequence[Path]) -> None:
 
 def later(number: int, name: str, run: str = "") -> str:
     """A place that the page's script fills: the page is there before the slow part is."""
-    address = f"/api/part/{number}/{name}" + (f"?run={quote(run)}" if run else "")
+    address = f"/api/part/{number}/{name}" + (f"?run={quote(spelled(run))}" if run else "")
     without = (
         f'<noscript><p><a href="/report/{number}/file">{escape(say("Take it along as one file"))}</a></p></noscript>'
     )
@@ -143,7 +144,7 @@ def nothing_yet(says: str, command: str) -> str:
 
 
 def picture_of(number: int) -> Callable[[Path], str]:
-    return lambda file: f"/w/{number}/picture/{quote(file.name)}"
+    return lambda file: f"/w/{number}/picture/{quote(spelled(file.name))}"
 
 
 def plan(site: Site, number: int, method: str | None) -> str:
@@ -198,9 +199,10 @@ def runs_of(space: Workspace) -> list[str]:
 
 def run_folder(space: Workspace, run: str) -> Path:
     """The folder of a run that `runs_of` lists. Raises PapertrainError: no other name is ever joined to a path."""
-    if run not in runs_of(space):
+    known = {spelled(r): r for r in runs_of(space)}
+    if spelled(run) not in known:
         raise PapertrainError(say("no such run"), code="no-run")
-    return space.root / "runs" / run.replace("earlier~", "earlier/", 1)
+    return space.root / "runs" / known[spelled(run)].replace("earlier~", "earlier/", 1)
 
 
 def diagnose(site: Site) -> str:
@@ -234,7 +236,7 @@ def _downloads(space: Workspace, number: int) -> str:
     for folder in DOWNLOADS:
         for stem, group in groupby(files_in(space, folder), key=lambda p: p.name.partition(".")[0]):
             links = " · ".join(_download_link(number, folder, file) for file in group)
-            rows.append((f"{folder}/{stem}", links.encode()))
+            rows.append((f"{folder}/{stem}", raw(links)))
     told = nothing_yet(say("nothing written yet"), line("papertrain", "compare", space.root, "-o", space.root))
     return table((say("file"), say("as")), rows) if rows else told
 
@@ -242,7 +244,7 @@ def _downloads(space: Workspace, number: int) -> str:
 def _download_link(number: int, folder: str, file: Path) -> str:
     kind = KINDS[next(end for end in KINDS if file.name.endswith(end))]
     about = escape(f"{folder}/{file.name}, {file.stat().st_size / 1e3:,.1f} kB")
-    return f'<a href="/w/{number}/file/{folder}/{escape(quote(file.name))}" download title="{about}" aria-label="{about}">{kind}</a>'
+    return f'<a href="/w/{number}/file/{folder}/{escape(quote(spelled(file.name)))}" download title="{about}" aria-label="{about}">{kind}</a>'
 
 
 def files_in(space: Workspace, folder: str) -> list[Path]:
@@ -255,7 +257,7 @@ def files_in(space: Workspace, folder: str) -> list[Path]:
 def download(site: Site, number: int, folder: str, name: str) -> Path:
     """A table or figure, by comparing with the list of those that are there. Raises PapertrainError."""
     for file in files_in(site.space(number), folder):
-        if file.name == name:
+        if spelled(file.name) == name:
             return file
     raise PapertrainError(say("no such file"), code="no-page")
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from papertrain.core.commands import quoted
 from papertrain.core.errors import PapertrainError
+from papertrain.core.spelled import meant
 from papertrain.core.texts import say
 from papertrain.core.values import plain
 from papertrain.verbs.explaining.answer import Answer
@@ -56,7 +57,7 @@ def evidence(id: str, where: Path | None, method: str | None) -> Answer | None:
             lines.append(
                 f"  {say('rests on')}  {other.id}  {other.claim}: {other.value} ({other.status}, {other.file})"
             )
-    now = unchanged(space.root / e.file, e.sha256)
+    now = unchanged(meant(space.root, e.file), e.sha256)
     if held := stale(space.root, entries).get(e.id):
         now += "; " + say("stale: {why}", why=held)
     elif e.id in superseded(entries, lambda file: (space.root / file).is_file()):

@@ -11,12 +11,13 @@ from typing import Any
 
 import msgspec
 
+from papertrain.core.commands import quoted
 from papertrain.core.errors import PapertrainError
 from papertrain.core.files import only_reading, read_text
 from papertrain.core.sentences import translated
 from papertrain.core.texts import say
 from papertrain.core.workspace import Workspace
-from papertrain.report.html import Section, picture, table, tag
+from papertrain.report.html import Section, picture, raw, table, tag
 from papertrain.report.html_curves import Mark, Series, curve
 from papertrain.report.html_findings import cut, diagnosis_card, diff, signals_table
 
@@ -59,18 +60,17 @@ def status_part(space: Workspace) -> str:
     from papertrain.evidence.checklist import steps
 
     found = steps(space)
-    rows = [
-        (s.step, s.name, tag(s.state, s.state).encode(), translated(s.because), _command(s.next, space)) for s in found
-    ]
-    grid = [(r.id, tag(r.state, r.state).encode(), translated(r.because)) for r in space.grid()]
+    rows = [(s.step, s.name, raw(tag(s.state, s.state)), translated(s.because), _command(s.next, space)) for s in found]
+    grid = [(r.id, raw(tag(r.state, r.state)), translated(r.because)) for r in space.grid()]
     heads = ("#", say("step"), say("state"), say("because"), say("next"))
     return table(heads, rows) + table((say("run"), say("state"), say("because")), grid)
 
 
 def _command(text: str, space: Workspace) -> bytes:
     """The workspace by its name: the page may be read elsewhere."""
-    shown = text.replace(str(space.root), space.root.name or ".")
-    return f"<code>{escape(shown)}</code>".encode() if shown else b""
+    here = Path(space.root.name or ".")
+    shown = text.replace(quoted(space.root), quoted(here)).replace(str(space.root), str(here))
+    return raw(f"<code>{escape(shown)}</code>") if shown else b""
 
 
 def plan_part(space: Workspace, name: str) -> str:
