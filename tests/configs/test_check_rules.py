@@ -42,7 +42,7 @@ def world_of(sample: str, folder: Path) -> World:
     beside = [name for name in others if name.endswith(".jsonl") or f"== also {name}\n" in sample]
     data = [d for name in beside for d in read_file(folder / name)]
     from papertrain.verbs.check import _estimate, _profiler
-    from papertrain.verbs.checking.rows import row_faults
+    from papertrain.verbs.checking.rows import row_faults, shared_rows
 
     return World(
         [*read_file(folder / first), *data],
@@ -51,6 +51,7 @@ def world_of(sample: str, folder: Path) -> World:
         profiler=_profiler(None, None, None),
         estimator=_estimate if compute else None,
         inspector=row_faults,
+        overlap=shared_rows,
     )
 
 

@@ -138,11 +138,22 @@ class BadRow(Record, frozen=True, kw_only=True):
     says: str
 
 
+class OddLabel(Record, frozen=True, kw_only=True):
+    """A label that may be a slip of the pen: written almost as another one (`like`), or standing in one row only."""
+
+    label: str
+    rows: int
+    file: str
+    line: int
+    like: str = ""
+
+
 class DatasetProfile(Record, frozen=True, kw_only=True):
     """rows → examples → tokens → trainable tokens, counted once.
 
     `exact` is true when the model's own tokenizer and template were used; else tokens_low…tokens_high is the interval.
-    `trainable_tokens` are the labels that carry loss. `labels` counts classes of a classification set.
+    `trainable_tokens` are the labels that carry loss. `labels` counts classes of a classification set. `empty_answers` are rows that teach nothing: no answer,
+    or no text where there is nothing else.
     """
 
     path: str
@@ -163,6 +174,7 @@ class DatasetProfile(Record, frozen=True, kw_only=True):
     bad_rows: int = 0
     examples_of_bad_rows: tuple[BadRow, ...] = ()
     labels: dict[str, int] = {}
+    odd_labels: tuple[OddLabel, ...] = ()
     columns: dict[str, str] = {}
     packed_sequences: int | None = None
     exact: bool = False

@@ -9,7 +9,15 @@ from papertrain.data.formats import Layout
 
 
 class RowError(Exception):
-    """Why a row does not fit its format."""
+    """Why a row is no example, and what becomes of it.
+
+    kind: `unfit` (a loader refuses such a row, and the run with it), `order` (the loader drops it, or the template refuses
+    it), `left out` (plan and script leave it out, and nothing stops).
+    """
+
+    def __init__(self, says: str, kind: str = "unfit") -> None:
+        super().__init__(says)
+        self.kind = kind
 
 
 class Example(NamedTuple):
@@ -64,7 +72,7 @@ def _alpaca(row: Mapping[str, Any], layout: Layout) -> Example:
             messages += [{"role": "user", "content": turn[0]}, {"role": "assistant", "content": turn[1]}]
     prompt = _joined(row, layout)
     if not prompt:
-        raise RowError("the prompt is empty")
+        raise RowError("the prompt is empty", "left out")  # LLaMA-Factory 0.9.5 trains on its answer alone
     answer = _string(row, layout.columns.get("response"))
     messages += [{"role": "user", "content": prompt}, {"role": "assistant", "content": answer}]
     return Example("chat", tuple(_with_system(row, layout, messages)), empty=not answer.strip())
@@ -122,7 +130,7 @@ def _checked(row: Mapping[str, Any], layout: Layout, messages: list[dict[str, An
     messages = _with_system(row, layout, messages)
     order(messages)
     if messages[-1]["role"] != "assistant":
-        raise RowError("it ends without an answer")
+        raise RowError("it ends without an answer", "order")
     answers = [m for m in messages if m["role"] == "assistant"]
     return Example("chat", tuple(messages), empty=not any(m["content"].strip() or m.get("tool_calls") for m in answers))
 
@@ -134,12 +142,14 @@ def order(messages: list[dict[str, Any]]) -> None:
         role = message["role"]
         if role == "system":
             if i:
-                raise RowError(f"roles out of order: system at message {i + 1}")
+                raise RowError(f"roles out of order: system at message {i + 1}", "order")
             continue
         if role == "assistant" and last in ("", "assistant") and not (last and messages[i - 1].get("tool_calls")):
-            raise RowError(f"roles out of order: assistant {'first' if not last else 'twice'} at message {i + 1}")
+            raise RowError(
+                f"roles out of order: assistant {'first' if not last else 'twice'} at message {i + 1}", "order"
+            )
         if role == "user" and last == "user":
-            raise RowError(f"roles out of order: user twice at message {i + 1}")
+            raise RowError(f"roles out of order: user twice at message {i + 1}", "order")
         last = role
     if not last:
         raise RowError("it has no message but the system's")
@@ -165,7 +175,7 @@ def _preference(row: Mapping[str, Any], layout: Layout) -> Example:
         if len(messages) > 1:
             order(messages)
         if messages[-1]["role"] != "assistant":
-            raise RowError("a side ends without an answer")
+            raise RowError("a side ends without an answer", "order")
     empty = not first[-1]["content"].strip() or not second[-1]["content"].strip()
     return Example("pair", tuple(first), tuple(second), empty=empty)
 
@@ -189,8 +199,11 @@ def _kto(row: Mapping[str, Any], layout: Layout) -> Example:
 def _classification(row: Mapping[str, Any], layout: Layout) -> Example:
     label = row.get(layout.columns["label"])
     if label is None or isinstance(label, (list, dict)) or str(label).strip() == "":
-        raise RowError(f"{layout.columns['label']} is missing")
-    text = _string(row, layout.columns["text"])
+        raise RowError(f"{layout.columns['label']} is missing", "left out")
+    try:
+        text = _string(row, layout.columns["text"])
+    except RowError as error:  # no framework but the script reads such data
+        raise RowError(str(error), "left out") from None
     second = _string(row, layout.columns.get("second"), required=False)
     return Example("label", text="\n".join(t for t in (text, second) if t), label=str(label), empty=not text.strip())
 

@@ -9,13 +9,13 @@ notes say why.
 from __future__ import annotations
 
 import hashlib
-from collections import Counter
 from collections.abc import Callable, Iterator
 from itertools import islice
 from pathlib import Path
 
 from papertrain.core.errors import PapertrainError
 from papertrain.core.models import BadRow, DatasetProfile, LengthProfile, ModelSpec
+from papertrain.data.classes import MOST, Classes
 from papertrain.data.examples import Example, RowError, example
 from papertrain.data.formats import Layout, layout_of, recognise
 from papertrain.data.images import image_folder
@@ -31,7 +31,6 @@ _BATCH = 256
 _LOOKED_AT = 200
 _BATCH_CHARS = 4_000_000
 _SHOWN = 5
-_LABELS = 1000
 
 
 def profile(
@@ -153,7 +152,7 @@ class _Tally:
         self.low = self.high = self.trained_low = self.trained_high = 0
         self.empty = self.bad = self.order = 0
         self.shown: list[BadRow] = []
-        self.labels: Counter[str] = Counter()
+        self.classes = Classes()
 
     def add(self, batch: list[tuple[str, int, Row | BadLine]]) -> None:
         texts: list[tuple[list[Segment], bool]] = []
@@ -169,8 +168,8 @@ class _Tally:
                 self._reject(file, line, str(e))
                 continue
             self.duplicates.add("\0".join(s.text for s in segments) + ("\0" + (one.label or "") if one.label else ""))
-            if one.label is not None and (one.label in self.labels or len(self.labels) < _LABELS):
-                self.labels[one.label] += 1
+            if one.label is not None:
+                self.classes.add(one.label, file, line)
             special = one.kind in ("text", "label") or not self.renderer.templated
             texts.append((segments, special))
             kinds.append(one.kind)
@@ -213,7 +212,8 @@ class _Tally:
     def nothing(self, file: Path) -> PapertrainError:
         first = self.shown[0] if self.shown else None
         if first is None:
-            return PapertrainError(f"every answer is empty ({self.empty:,} rows)", code="no-examples", file=file)
+            what = "text" if self.layout.format in ("text", "classification") else "answer"
+            return PapertrainError(f"every {what} is empty ({self.empty:,} rows)", code="no-examples", file=file)
         return PapertrainError(
             f"no row fits the format {self.layout.format}: {first.says}",
             code="no-examples",
@@ -235,7 +235,7 @@ class _Tally:
             examples=self.lengths.examples, bytes=rows.bytes, tokens=round(middle), tokens_low=self.low, tokens_high=self.high,
             trainable_tokens=self.lengths.examples if labelled else round(trained), lengths=self.lengths.profile(), cutoff=self.cutoff,
             truncated_examples=self.lengths.over(self.cutoff), duplicates=self.duplicates.count, empty_answers=self.empty, bad_rows=self.bad,
-            examples_of_bad_rows=tuple(self.shown), labels=dict(self.labels.most_common()), columns=dict(self.layout.columns),
+            examples_of_bad_rows=tuple(self.shown), labels=dict(self.classes.counts.most_common()), odd_labels=self.classes.odd() if labelled else (), columns=dict(self.layout.columns),
             packed_sequences=None if labelled or self.layout.format in ("preference", "kto") else self.lengths.packed(self.cutoff),
             exact=exact, sampled=rows.cut, tokenizer=self.counter.name, licence=licence, notes=(*stated, *self._notes(rows, template, exact)),
         )  # fmt: skip
@@ -257,8 +257,8 @@ class _Tally:
             yield f"duplicates are estimated from one example in {1 << self.duplicates.thinned}"
         if self.shortest.examples and self.shortest.over(self.cutoff) != self.lengths.over(self.cutoff):
             yield f"at least {self.shortest.over(self.cutoff):,} examples are longer than {self.cutoff:,} tokens"
-        if len(self.labels) >= _LABELS:
-            yield f"more than {_LABELS} labels: this may not be a label"
+        if self.classes.too_many:
+            yield f"more than {MOST} labels: this may not be a label"
         if self.layout.format == "preference":
             yield "tokens count both sides of each pair, the prompt twice; lengths are those of the longer side"
 

@@ -320,7 +320,9 @@ def warnings(q: Question, task: str, p: Placed, batch: int, total: int | None) -
             f"every example has the label {next(iter(q.dataset.labels))[:40]}: there is nothing to learn from it"
         )
     if q.dataset is not None and q.dataset.bad_rows:
-        said.append(f"{q.dataset.bad_rows:,} rows do not fit the format {q.dataset.format} and are left out")
+        said.append(
+            f"{q.dataset.bad_rows:,} rows do not fit the format {q.dataset.format}: plan and script leave such rows out"
+        )
     if p.memory.device_bytes.value is None and p.memory.device_bytes.unknown:
         said.append(f"memory and time are unknown: {p.memory.device_bytes.unknown}")
     if q.model.kind == "encoder-decoder":

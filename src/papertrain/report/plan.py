@@ -201,7 +201,11 @@ def data_line(p: TrainingPlan) -> str:
     if d is None:
         return say("none given: batch and length are the medians of practice")
     parts = [say("{rows} rows", rows=f"{d.rows:,}")]
-    left = [say("{n} empty answers", n=f"{d.empty_answers:,}")] if d.empty_answers else []
+    left = []
+    if d.empty_answers:
+        bare = d.format.startswith(("text", "classification"))
+        n = f"{d.empty_answers:,}"
+        left.append(say("{n} rows without text", n=n) if bare else say("{n} empty answers", n=n))
     if d.bad_rows:
         left.append(say("{n} rows that do not fit {format}", n=f"{d.bad_rows:,}", format=d.format))
     parts.append(say("{n} examples", n=f"{d.examples:,}") + (f" ({', '.join(left)})" if left else ""))

@@ -76,7 +76,7 @@ def check(
     from papertrain.core.environment import read_environment
     from papertrain.verbs.checking import choosing
     from papertrain.verbs.checking.answer import report_of
-    from papertrain.verbs.checking.rows import row_faults
+    from papertrain.verbs.checking.rows import row_faults, shared_rows
 
     paths, skipped = _paths(files)
     choice, settings = choosing.choose(paths[0], select=select, ignore=ignore, preview=preview, baseline=baseline)
@@ -84,7 +84,7 @@ def check(
     compute = _compute(gpu, nodes, host_ram)
     documents, unread, broken = _documents(paths, set(skipped))
     world = World(documents, compute=compute, versions=dict(environment.versions) if environment else {}, model=model, template=template,
-                  profiler=_profiler(model, template, seq_len, broken), estimator=_estimate if compute else None, inspector=row_faults)  # fmt: skip
+                  profiler=_profiler(model, template, seq_len, broken), estimator=_estimate if compute else None, inspector=row_faults, overlap=shared_rows)  # fmt: skip
     applied: list[dict[str, Any]] = []
     if fix:
         applied = _fix(world, choice, settings, dry_run)

@@ -121,7 +121,7 @@ def plan(
     where = place if chosen != "exploratory" else None
     sweep = sweep or sweeps.declared(where, derived.name)
     around = _around(question, derived, sweep, where)
-    doubts = [*doubts, *sweeps.unequal(where, derived.name, sweep)]
+    doubts = [*_slips(question), *doubts, *sweeps.unequal(where, derived.name, sweep)]
     if before is not None and not again and chosen != "exploratory" and not (overwrite or dry_run):
         _same_model(before, derived, place, command)
     wrote: list[str] = []
@@ -331,6 +331,14 @@ def _host_ram(q: Question, p: TrainingPlan) -> str:
         if tried.fits in ("yes", "tight") or any(a.fits in ("yes", "tight") for a in tried.alternatives):
             return size
     return ""
+
+
+def _slips(q: Question) -> list[str]:
+    """Labels of the data that may be slips of the pen, in the words of `check`."""
+    from papertrain.configs.checks.odd_labels import in_words
+
+    data = q.dataset
+    return [] if data is None else [says for _, says in in_words(data.odd_labels, data.labels)]
 
 
 def _held(file: Path, q: Question) -> tuple[str, list[str]]:

@@ -8,7 +8,7 @@ from itertools import islice
 from pathlib import Path
 
 from papertrain.core.errors import PapertrainError
-from papertrain.core.files import read_text
+from papertrain.core.files import blocks, read_text
 from papertrain.core.values import Value
 
 LIMIT = 512 * 2**20
@@ -23,6 +23,15 @@ class RowFault(Value, frozen=True, kw_only=True):
     line: int
     count: int
     rows: int
+
+
+class SharedRows(Value, frozen=True, kw_only=True):
+    """How many of a test file's rows stand in the training file too, and where the first of them stands in each."""
+
+    rows: int
+    both: int
+    line: int
+    train_line: int
 
 
 def count_rows(path: Path) -> int | None:
@@ -55,7 +64,7 @@ def _lines(path: Path) -> int:
     """Lines that are not blank; a last line without its line break counts."""
     count, rest = 0, b""
     with path.open("rb") as f:
-        while piece := f.read(1 << 20):
+        for piece in blocks(f):
             lines = (rest + piece).split(b"\n")
             rest = lines.pop()
             count += sum(1 for line in lines if line.strip())

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from papertrain.configs.checking.document import ConfigDocument
-from papertrain.configs.checking.rows import RowFault
+from papertrain.configs.checking.rows import RowFault, SharedRows
 from papertrain.core.errors import PapertrainError
 from papertrain.core.files import read_text
 from papertrain.core.models import Compute, DatasetProfile
@@ -29,6 +29,7 @@ class World:
         profiler: Callable[[Path, ConfigDocument | None], DatasetProfile | None] | None = None,
         estimator: Callable[[dict[str, Any]], dict[str, Any] | None] | None = None,
         inspector: Callable[[Path, ConfigDocument | None], tuple[RowFault, ...]] | None = None,
+        overlap: Callable[[Path, Path], SharedRows | None] | None = None,
     ) -> None:
         self.documents = list(documents)
         self.compute = compute
@@ -38,6 +39,8 @@ class World:
         self.profiler = profiler
         self.estimator = estimator
         self.inspector = inspector
+        self.overlap = overlap
+        self._shared: dict[tuple[Path, Path], SharedRows | None] = {}
         self._faults: dict[Path, tuple[RowFault, ...]] = {}
         self._read: dict[Path, list[ConfigDocument]] = {}
         self._rows: dict[Path, int | None] = {}
@@ -54,6 +57,7 @@ class World:
             profiler=self.profiler,
             estimator=self.estimator,
             inspector=self.inspector,
+            overlap=self.overlap,
         )
 
     def version(self, package: str) -> str | None:
@@ -175,6 +179,12 @@ class World:
         if path not in self._faults:
             self._faults[path] = self.inspector(path, document) if self.inspector else ()
         return self._faults[path]
+
+    def shared(self, train: Path, test: Path) -> SharedRows | None:
+        """The rows that stand in both files, where the caller can tell."""
+        if (train, test) not in self._shared:
+            self._shared[train, test] = self.overlap(train, test) if self.overlap else None
+        return self._shared[train, test]
 
 
 def datasets(document: ConfigDocument, key: str = "dataset") -> list[str]:

@@ -48,6 +48,12 @@ def _empty(name: str, found: DatasetProfile, at: tuple[str, ...], faults: tuple[
     line = next((f.line for f in faults if f.kind == "empty"), 0)
     where = say(", the first in line {line}", line=line) if line else ""
     share = 100 * found.empty_answers / found.rows
+    if found.format.startswith(("text", "classification")):
+        yield Wrong(
+            says=say("{n:,} of {rows:,} rows of {name} have no text ({share:.1f} %{where}): they are left out", n=found.empty_answers, rows=found.rows, name=name, share=share, where=where),
+            at=at, line=0 if at else line, instead=say("remove these rows, or find the column that holds the text"),
+        )  # fmt: skip
+        return
     yield Wrong(
         says=say("{n:,} of {rows:,} rows of {name} have an empty answer ({share:.1f} %{where}): nothing in them is trained", n=found.empty_answers, rows=found.rows, name=name, share=share, where=where),
         at=at, line=0 if at else line, instead=say("remove these rows, or find the column that holds the answer"),

@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
-import hashlib
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from msgspec import structs
+
 from papertrain.configs.checking.accounting import data_files
 from papertrain.configs.checking.document import ConfigDocument, Wrong
+from papertrain.configs.checking.rows import SharedRows
 from papertrain.configs.checking.world import World
+from papertrain.core.errors import PapertrainError
 from papertrain.core.findings import Rule
 from papertrain.core.texts import say
 from papertrain.core.values import Source
-
-LIMIT = 64 * 2**20
+from papertrain.core.workspace import Workspace
 
 
 def check(document: ConfigDocument, world: World) -> Iterator[Wrong]:
     if document.kind == "data":
         yield from _among_files(document, world)
+    elif document.kind == "study":
+        yield from _of_the_study(document, world)
     elif document.trains:
         train = {path for _, path in data_files(document, world) if path}
         for name, path in data_files(document, world, "eval_dataset"):
@@ -32,7 +37,7 @@ def check(document: ConfigDocument, world: World) -> Iterator[Wrong]:
                     level="error",
                 )
             else:
-                yield from (w for t in sorted(train) for w in _overlap(t, path, ("eval_dataset",)))
+                yield from (w for t in sorted(train) for w in _overlap(world, t, path, ("eval_dataset",)))
 
 
 def _among_files(document: ConfigDocument, world: World) -> Iterator[Wrong]:
@@ -42,31 +47,47 @@ def _among_files(document: ConfigDocument, world: World) -> Iterator[Wrong]:
         return
     for other in others:
         if other.path and not _tests(other.path):
-            yield from _overlap(other.path, document.path, ())
+            yield from _overlap(world, other.path, document.path, ())
 
 
 def _tests(path: Path) -> bool:
     return any(word in path.stem.lower() for word in ("test", "eval", "valid", "dev", "heldout"))
 
 
-def _overlap(train: Path, test: Path, at: tuple[str, ...]) -> Iterator[Wrong]:
-    seen, rows = _hashes(train), _hashes(test)
-    both = sum(1 for h in rows if h in set(seen))
-    if both:
-        yield Wrong(says=say("{n:,} of {rows:,} rows of {test} stand in {train} too ({share:.1f} %)", n=both, rows=len(rows), test=test.name, train=train.name, share=100 * both / len(rows)),
-                    at=at, instead=say("take them out of the training data"))  # fmt: skip
-
-
-def _hashes(path: Path) -> list[bytes]:
-    """One digest per row, blanks at its ends left out; nothing for large or binary files."""
+def _of_the_study(document: ConfigDocument, world: World) -> Iterator[Wrong]:
+    """The files of a workspace: what is trained on stands in its plans, what is held out in its study.toml."""
+    if document.path is None:
+        return
+    root = document.path.parent
     try:
-        if path.stat().st_size > LIMIT or path.suffix.lower() not in (".jsonl", ".csv", ".tsv", ".txt", ".json"):
-            return []
-        lines = path.read_bytes().splitlines()
-    except OSError:
-        return []
-    body = lines[1:] if path.suffix.lower() in (".csv", ".tsv") else lines
-    return [hashlib.blake2b(s.rstrip(b","), digest_size=12).digest() for line in body if len(s := line.strip()) > 8]
+        study = Workspace(root).study
+    except PapertrainError:  # another rule's
+        return
+    for data in study.datasets:
+        for key, name in (("test", data.test), ("validation", data.validation)):
+            if data.train and name:
+                for wrong in _overlap(world, root / data.train, root / name, (f"datasets.{data.name}",)):
+                    yield structs.replace(wrong, line=_line_of(document, key, document.line(*wrong.at)))
+
+
+def _line_of(document: ConfigDocument, key: str, table: int) -> int:
+    """Where a table says the key; the table's own line where it does not."""
+    rest = enumerate(document.text.splitlines()[table:], table + 1)
+    return next((i for i, line in rest if re.match(rf"\s*{key}\s*=", line)), table)
+
+
+def _overlap(world: World, train: Path, test: Path, at: tuple[str, ...]) -> Iterator[Wrong]:
+    found = world.shared(train, test)
+    if found is not None:
+        yield Wrong(says=in_words(found, train.name, test.name), at=at, line=0 if at else found.line, instead=say("take them out of the training data"))  # fmt: skip
+
+
+def in_words(found: SharedRows, train: str, test: str) -> str:
+    share = 100 * found.both / found.rows
+    return say(
+        "{n:,} of {rows:,} rows of {test} stand in {train} too ({share:.1f} %): the first is line {line}, there line {there}",
+        n=found.both, rows=found.rows, test=test, train=train, share=share, line=found.line, there=found.train_line,
+    )  # fmt: skip
 
 
 RULE = Rule(
@@ -75,11 +96,11 @@ RULE = Rule(
     level="warning",
     status="stable",
     check=check,
-    applies="data llamafactory",
+    applies="data llamafactory study",
     effect="experiment",
     what="The same rows train and evaluate.",
     why="What the evaluation then measures is memory, and the numbers cannot be reported.",
-    known_problems="Only equal rows are found; a paraphrase is not.",
+    known_problems="Rows are compared by their text; labels, ids and other columns are left out, and a paraphrase is not found. Files above 64 MiB are not compared.",
     source=Source(kind="rule", ref="an evaluation needs data that training has not seen"),
     fires='== test.jsonl\n{"instruction": "same question", "output": "b"}\n== train.jsonl\n{"instruction": "same question", "output": "b"}\n',
     quiet='== test.jsonl\n{"instruction": "another question", "output": "b"}\n== train.jsonl\n{"instruction": "same question", "output": "b"}\n',

@@ -1,13 +1,14 @@
-"""The rows of a data file that a loader would refuse, or that teach nothing: each kind with its first line."""
+"""The rows of a data file that a loader would refuse, or that teach nothing, and those that stand in two files."""
 
 from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from papertrain.configs.checking.rows import RowFault
+from papertrain.configs.checking.rows import RowFault, SharedRows
 from papertrain.core.errors import PapertrainError
 
 if TYPE_CHECKING:
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
 MOST = 200_000
 KINDS = 12
+OVERLAP_BYTES = 64 * 2**20
 
 
 def row_faults(path: Path, document: ConfigDocument | None) -> tuple[RowFault, ...]:
@@ -43,11 +45,7 @@ def row_faults(path: Path, document: ConfigDocument | None) -> tuple[RowFault, .
                     continue
                 one = example(row, layout)
             except RowError as error:
-                order = str(error).startswith("roles out of order") or "without an answer" in str(error)
-                left_out = layout.format.startswith(
-                    "classification"
-                )  # by plan and script; no framework reads such data
-                found.add("order" if order else "left out" if left_out else "unfit", str(error), line)
+                found.add(error.kind, str(error), line)
                 continue
             if one.empty:
                 found.add("empty", "", line)
@@ -62,6 +60,55 @@ def row_faults(path: Path, document: ConfigDocument | None) -> tuple[RowFault, .
     except PapertrainError:
         return ()
     return found.of(rows)
+
+
+def shared_rows(train: Path, test: Path, limit: int | None = OVERLAP_BYTES) -> SharedRows | None:
+    """The rows of `test` whose text stands in `train` too; None where there are none, and for what is no data set (or is
+    larger than `limit`)."""
+    try:
+        if limit is not None and max(train.stat().st_size, test.stat().st_size) > limit:
+            return None
+        held = list(_texts(test))
+        wanted = {digest for _, digest in held}
+        there: dict[bytes, int] = {}
+        for line, digest in _texts(train):
+            if digest in wanted:
+                there.setdefault(digest, line)
+    except (PapertrainError, OSError):
+        return None
+    both = [(line, there[digest]) for line, digest in held if digest in there]
+    if not both:
+        return None
+    return SharedRows(rows=len(held), both=len(both), line=both[0][0], train_line=both[0][1])
+
+
+def _texts(path: Path) -> Iterator[tuple[int, bytes]]:
+    """(line, digest of what is read in it) of each row that is an example; of whole rows where no format is recognised."""
+    from itertools import chain, islice
+
+    from papertrain.data.examples import RowError, example
+    from papertrain.data.formats import recognise
+    from papertrain.data.reading import BadLine, open_rows
+
+    stream = iter(open_rows(path).rows)
+    head = list(islice(stream, 200))
+    layout = recognise((r for _, r in head if not isinstance(r, BadLine)), None)
+    for line, row in chain(head, stream):
+        if isinstance(row, BadLine):
+            continue
+        if layout is None:
+            yield line, _digested(sorted(row.items(), key=lambda item: str(item[0])))
+            continue
+        try:
+            one = example(row, layout)
+        except RowError:
+            continue
+        if not one.empty:
+            yield line, _digested([_stripped(one.messages), _stripped(one.other), one.text.strip()])
+
+
+def _stripped(messages: Sequence[Mapping[str, Any]]) -> list[tuple[str, str]]:
+    return [(str(m["role"]), str(m["content"]).strip()) for m in messages]
 
 
 class _Found:
@@ -91,5 +138,8 @@ def _task(document: ConfigDocument | None) -> str | None:
 
 
 def _digest(one: Example) -> bytes:
-    whole = repr((one.messages, one.other, one.text, one.label))
-    return hashlib.blake2b(whole.encode("utf-8", "surrogatepass"), digest_size=12).digest()
+    return _digested((one.messages, one.other, one.text, one.label))
+
+
+def _digested(value: object) -> bytes:
+    return hashlib.blake2b(repr(value).encode("utf-8", "surrogatepass"), digest_size=12).digest()

@@ -6,6 +6,7 @@ import json
 import re
 from pathlib import Path
 
+from papertrain.configs.checks.train_test_overlap import in_words
 from papertrain.configs.target import seen_from
 from papertrain.core.errors import PapertrainError, Refused
 from papertrain.core.files import read_text
@@ -13,6 +14,7 @@ from papertrain.core.models import DatasetProfile
 from papertrain.core.texts import say
 from papertrain.core.workspace import STUDY, Workspace
 from papertrain.plan.derive_question import Question
+from papertrain.verbs.checking.rows import shared_rows
 from papertrain.verbs.planning.questions import profile_of
 
 HEAD = "# What this study adds to its plans. Everything that it may hold: papertrain explain test-set, docs/howto/study.md\n"
@@ -51,6 +53,8 @@ def read_test(file: Path, q: Question) -> tuple[DatasetProfile, list[str]]:
         )
     said = [say("{name} holds labels that the training data does not have: {labels}", name=file.name, labels=", ".join(strange[:5]))
             ] if (strange := [x for x in found.labels if known.labels and x not in known.labels]) else []  # fmt: skip
+    if (both := shared_rows(Path(known.path), file, limit=None)) is not None:
+        said.append(in_words(both, Path(known.path).name, file.name))
     if found.bad_rows:
         said.append(say("{n} of {all} rows of {name} do not fit its format and are not scored", n=f"{found.bad_rows:,}", all=f"{found.rows:,}", name=file.name))  # fmt: skip
     return found, said
