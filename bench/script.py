@@ -1,9 +1,10 @@
-"""The custom script beside LLaMA-Factory on one small job: same plan, model, rows, template and machine, one after the other, twice.
+"""The custom script beside LLaMA-Factory on one small job: same plan, model, rows, template and machine, one after the other, six seeds.
 
-    python bench/script.py [--steps 40] [--hidden 192] [--rounds 2]      needs .envs/llamafactory (make frameworks)
+    python bench/script.py [--steps 40] [--hidden 192] [--rounds 6]      needs .envs/llamafactory (make frameworks)
 
-Both run in LLaMA-Factory's environment, so that only their code differs. Prints tokens per second without the first ten steps,
-the loss on the same held-out rows after the last step, and the peak resident size.
+Both run in LLaMA-Factory's environment, so that only their code differs. Prints tokens per second of the fastest round without the
+first ten steps, the mean loss on the same held-out rows after the last step, and the peak resident size. Fails where the script is
+slower, or where the mean losses lie further apart than the seeds of one program do.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--steps", type=int, default=40)
     parser.add_argument("--hidden", type=int, default=192)
-    parser.add_argument("--rounds", type=int, default=2)
+    parser.add_argument("--rounds", type=int, default=6)
     asked = parser.parse_args()
     if not (ENV / "llamafactory-cli").exists():
         print("no .envs/llamafactory: `make frameworks` makes it")
@@ -59,7 +60,8 @@ def main() -> int:
     print(f"{'':<15} {'tokens/s':>10} {'per CPU s':>10} {'loss':>8} {'peak MB':>9} {'seconds':>9}")
     for name, runs in zip(("custom script", "LLaMA-Factory"), zip(*rounds)):
         best = max(runs, key=lambda r: r["tokens_per_second"])
-        print(f"{name:<15} {best['tokens_per_second']:>10,.0f} {best['tokens_per_cpu_second']:>10,.0f} {best['loss']:>8.3f} {best['peak'] / 2**20:>9,.0f} {best['seconds']:>9.1f}")  # fmt: skip
+        loss = statistics.mean(r["loss"] for r in runs)
+        print(f"{name:<15} {best['tokens_per_second']:>10,.0f} {best['tokens_per_cpu_second']:>10,.0f} {loss:>8.3f} {best['peak'] / 2**20:>9,.0f} {best['seconds']:>9.1f}")  # fmt: skip
     ours, theirs = ({k: max(r[i][k] for r in rounds) for k in ("tokens_per_second", "tokens_per_cpu_second")} for i in (0, 1))  # fmt: skip
     wall, cpu = (ours[k] / theirs[k] for k in ("tokens_per_second", "tokens_per_cpu_second"))
     losses = [[r[i]["loss"] for r in rounds] for i in (0, 1)]
@@ -67,7 +69,7 @@ def main() -> int:
     noise = max(max(x) - min(x) for x in losses)
     print(f"{wall:.2f} times its tokens per second, {cpu:.2f} times per processor second; the losses differ by {gap:.3f}, {noise:.3f} between seeds; tokens {rounds[0][0]['tokens']:,} and {rounds[0][1]['tokens']:,}")  # fmt: skip
     print(f"load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores" + (": the first ratio says little" if os.getloadavg()[0] > 1.5 * (os.cpu_count() or 1) else ""))  # fmt: skip
-    return 0 if max(wall, cpu) >= 1 and gap <= max(2 * noise, 0.03 * losses[1][0]) else 1
+    return 0 if max(wall, cpu) >= 1 and gap <= noise else 1
 
 
 def prepare(root: Path, steps: int, hidden: int) -> None:

@@ -120,6 +120,14 @@ def test_llamafactory_values_equal_those_of_the_plan() -> None:
     assert (held["lora_rank"], held["lora_alpha"], held["cutoff_len"], held["warmup_steps"]) == (16, 32, 2048, 193)
 
 
+def test_no_target_puts_the_examples_in_an_order_of_its_own() -> None:
+    """Steps of examples of similar length end at a higher loss (docs/benchmarks.md): the plan decides on them, or nobody."""
+    job = make_job(model="smollm", card="cpu", cards=1)
+    for name, text in generate([job], sorted(targets())).files.items():
+        said = re.findall(r"""(?:group_by_length|train_sampling_strategy)["']?\s*[:=,]\s*(\w+)""", text)
+        assert set(said) <= {"False", "false", "random"}, name
+
+
 def test_a_processor_is_said_to_the_frameworks() -> None:
     job = make_job(model="smollm", card="cpu", cards=1, precision="fp32")
     text = targets()["llamafactory"].files(job)["configs/ours/llamafactory/train.yaml"]

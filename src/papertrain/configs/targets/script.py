@@ -67,7 +67,6 @@ def defaults(job: Job) -> dict[str, Default]:
             else {}
         ),
         "output_dir": Default(job.run),
-        "group_by_length": Default(not job.packing, "packed sequences are equally long" if job.packing else ""),
         "logging_steps": Default(1 if (job.total_steps or 0) < 1000 else 10, "often enough to see a spike"),
         "lr_scheduler": Default(scheduler(job), job.why("lr_scheduler")),
         "attention": Default(ATTENTION.get(str(job.attention), "sdpa"), job.why("attention")),

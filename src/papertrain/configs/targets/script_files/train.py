@@ -91,7 +91,7 @@ def parse_args(argv=None):
     arg("--micro_batch_size", 32, "sequences per device and forward pass")
     arg("--global_batch_size", 32, "sequences per optimizer step over all devices; accumulation follows from it")
     arg("--packing", False, "sft: several examples in one sequence, each blind to the others")
-    arg("--group_by_length", True, "batches of examples of similar length: less padding")
+    arg("--group_by_length", False, "examples of similar length in one step: less padding, but the steps differ more")
     # The optimizer
     arg("--epochs", 3.0, "passes over the training data")
     arg("--max_steps", 0, "stop after so many steps, and plan the schedule for them; 0 = as --epochs says")
