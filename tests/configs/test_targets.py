@@ -124,7 +124,7 @@ def test_no_target_puts_the_examples_in_an_order_of_its_own() -> None:
     """Steps of examples of similar length end at a higher loss (docs/benchmarks.md): the plan decides on them, or nobody."""
     job = make_job(model="smollm", card="cpu", cards=1)
     for name, text in generate([job], sorted(targets())).files.items():
-        said = re.findall(r"""(?:group_by_length|train_sampling_strategy)["']?\s*[:=,]\s*(\w+)""", text)
+        said = re.findall(r"""(?:group_by_length|train_sampling_strategy)["']?[:=,] ?(\w+)""", text)
         assert set(said) <= {"False", "false", "random"}, name
 
 
