@@ -209,12 +209,27 @@ def test_a_file_that_cannot_be_read_to_its_end_is_one_clear_error(
     assert said.value.exit == 2 and said.value.file == str(file)
 
 
-def test_a_file_without_a_size_is_read_up_to_the_limit() -> None:
+def test_what_the_system_makes_as_it_is_read_is_no_file() -> None:
     if not Path("/proc/cpuinfo").exists():
         pytest.skip("no /proc here")
-    assert len(read_text(Path("/proc/cpuinfo"))) > 100
+    with pytest.raises(PapertrainError, match="made by the system"):
+        read_text(Path("/proc/cpuinfo"))
+
+
+def test_a_file_that_grows_over_the_limit_as_it_is_opened_is_not_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file, opened = tmp_path / "x.log", Path.open
+    file.write_text("a" * 40)
+
+    def grown(path: Path, mode: str = "r", *rest: object) -> object:
+        with opened(path, "ab") as f:
+            f.write(b"b" * 40)
+        return opened(path, mode)
+
+    monkeypatch.setattr(Path, "open", grown)
     with pytest.raises(PapertrainError, match="more than the 50 bytes"):
-        read_text(Path("/proc/cpuinfo"), limit=50)
+        read_text(file, limit=50)
 
 
 def test_the_tools_own_notes_do_not_lead_out_either(tmp_path: Path) -> None:

@@ -14,7 +14,9 @@ import json
 import os
 import re
 import secrets
+import select
 import stat
+import sys
 import time
 from collections.abc import Iterator
 from contextvars import ContextVar
@@ -66,9 +68,18 @@ def sha256_file(path: Path) -> str:
     """The SHA-256 of a file, read in pieces."""
     digest = hashlib.sha256()
     with path.open("rb") as f:
-        while piece := f.read(1 << 20):
+        for piece in blocks(f):
             digest.update(piece)
     return digest.hexdigest()
+
+
+def blocks(f: IO[bytes], size: int = 1 << 20) -> Iterator[bytes]:
+    """A file in pieces up to where it ends now: a program may write to it faster than it is read."""
+    now = os.fstat(f.fileno())
+    left = now.st_size - f.tell() if now.st_size else sys.maxsize
+    while left > 0 and (piece := f.read(min(size, left))):
+        left -= len(piece)
+        yield piece
 
 
 def sha256_text(text: str) -> str:
@@ -78,19 +89,44 @@ def sha256_text(text: str) -> str:
 def regular_file(path: Path, what: str = "file") -> Path:
     """The path, if it is a plain readable file. Raises PapertrainError: missing, a folder, a pipe, a device, unreadable."""
     try:
-        mode = path.stat().st_mode
+        found = path.stat()
     except OSError as error:
         gone = isinstance(error, FileNotFoundError)
         reason = "not found" if gone else f"cannot be read: {(error.strerror or str(error)).lower()}"
         raise PapertrainError(f"{what} {reason}", code="no-file", file=path) from None
     except ValueError:
         raise PapertrainError(f"{what} name is not valid: {str(path)!r}", code="no-file") from None
-    if not stat.S_ISREG(mode):
-        kind = "a folder" if stat.S_ISDIR(mode) else "not a regular file"
+    if not stat.S_ISREG(found.st_mode):
+        kind = "a folder" if stat.S_ISDIR(found.st_mode) else "not a regular file"
         raise PapertrainError(f"{what} expected, this is {kind}", code="not-a-file", file=path)
     if not os.access(path, os.R_OK):
         raise PapertrainError(f"{what} cannot be read: permission denied", code="no-permission", file=path)
+    if not found.st_size and made_as_read(path):
+        raise PapertrainError(
+            f"{what} expected, this is made by the system as it is read", code="not-a-file", file=path
+        )
     return path
+
+
+def made_as_read(path: Path) -> bool:
+    """Whether the kernel makes it while it is read (`/proc`, `/sys`, `trace_pipe`): it may never end.
+
+    Nobody can wait for a file on a disk, so the kernel refuses that; those it lets one wait for.
+    """
+    if not hasattr(select, "epoll"):
+        return False
+    try:
+        file = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    except OSError:
+        return False
+    try:
+        with select.epoll() as waiting:
+            waiting.register(file)
+    except OSError:
+        return False
+    finally:
+        os.close(file)
+    return True
 
 
 def read_text(path: Path, *, limit: int = TEXT_LIMIT, what: str = "file") -> str:

@@ -18,6 +18,7 @@ from typing import IO, Any, NamedTuple, TypeAlias, cast
 import msgspec
 
 from papertrain.core.errors import PapertrainError
+from papertrain.core.files import made_as_read
 
 ROW_LIMIT = 64_000_000
 """The longest row that is read: longer ones are counted as bad."""
@@ -46,7 +47,7 @@ class RowFile(NamedTuple):
 def open_rows(path: Path) -> RowFile:
     """The rows of one file. Raises PapertrainError where it holds no rows: missing, empty, binary, UTF-16."""
     try:
-        if not path.is_file():
+        if not path.is_file() or made_as_read(path):
             raise PapertrainError("is not a file" if path.exists() else "no such file", code="missing-file", file=path)
         raw = path.open("rb")
         start = raw.read(8)

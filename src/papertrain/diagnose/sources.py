@@ -9,11 +9,12 @@ import os
 import stat
 import sys
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import IO, Any
 
 from papertrain.core.errors import PapertrainError
-from papertrain.core.files import read_text
+from papertrain.core.files import blocks, made_as_read, read_text
 from papertrain.core.values import Value
 
 CHUNK = 8 << 20
@@ -54,7 +55,7 @@ def expand(paths: Sequence[str | Path]) -> list[Source]:
                     ask=["a log file, or - for standard input"],
                 )
             found += inside
-        elif path.is_file() or path.is_fifo():
+        elif (path.is_file() and not made_as_read(path)) or path.is_fifo():
             found.append(Source(name=str(path), path=path))
         else:
             raise PapertrainError(f"{path}: neither a file nor a folder", code="not-a-file", file=path)
@@ -130,17 +131,17 @@ def _walk(folder: Path, depth: int, left: list[int]) -> Iterator[Path]:
 def chunks(source: Source, stdin: IO[bytes] | None = None) -> Iterator[bytes]:
     """The bytes of a source. Raises PapertrainError where it cannot be read or is no text."""
     if source.path is None:
-        yield from _read(stdin or sys.stdin.buffer)
+        yield from _read(_whole(stdin or sys.stdin.buffer))
         return
     try:
         if source.path.suffix == ".gz":
             with _opened(source.path) as packed, gzip.open(packed) as f:
-                yield from _read(f)
+                yield from _read(_whole(f))
         elif source.path.suffix == ".ipynb":
             yield notebook_text(source.path)
         else:
             with _opened(source.path) as f:
-                yield from _read(f)
+                yield from _read(_whole(f) if source.path.is_fifo() else blocks(f, CHUNK))
     except (OSError, EOFError) as e:
         why = getattr(e, "strerror", None) or str(e) or type(e).__name__
         raise PapertrainError(f"{source.name}: cannot be read: {why}", code="unreadable", file=source.name) from None
@@ -155,18 +156,20 @@ def _opened(path: Path) -> IO[bytes]:
     return os.fdopen(handle, "rb", buffering=0)
 
 
-def _read(stream: Any) -> Iterator[bytes]:
+def _whole(stream: Any) -> Iterator[bytes]:
+    return iter(lambda: stream.read(CHUNK), b"")
+
+
+def _read(pieces: Iterator[bytes]) -> Iterator[bytes]:
     """Blocks of UTF-8. UTF-16 is what `> train.log` writes in PowerShell."""
-    first = stream.read(CHUNK)
+    first = next(pieces, b"")
     if not first.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        while first:
-            yield first
-            first = stream.read(CHUNK)
+        yield from filter(None, (first,))
+        yield from pieces
         return
     decoder = codecs.getincrementaldecoder("utf-16")("replace")
-    while first:
-        yield decoder.decode(first).encode("utf-8", "replace")
-        first = stream.read(CHUNK)
+    for piece in chain((first,), pieces):
+        yield decoder.decode(piece).encode("utf-8", "replace")
 
 
 def notebook_text(path: Path) -> bytes:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import BinaryIO, Literal, Protocol
 
+from papertrain.core.files import blocks
 from papertrain.core.values import Value
 from papertrain.monitor.table import Table
 
@@ -98,7 +99,7 @@ class LineFeed:
             self.reset()
         new = 0
         with self.tail.open() as f:
-            while chunk := f.read(CHUNK):
+            for chunk in blocks(f, CHUNK):
                 new += len(chunk)
                 self.tail.offset += len(chunk)
                 self.take(chunk)
@@ -203,7 +204,7 @@ class ByteFeed:
             self.reset()
         new = 0
         with self.tail.open() as f:
-            while chunk := f.read(8 * CHUNK):
+            for chunk in blocks(f, 8 * CHUNK):
                 new += len(chunk)
                 self.tail.offset += len(chunk)
                 data = self.rest + chunk

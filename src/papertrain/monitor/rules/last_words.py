@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
 
+from papertrain.core.files import blocks
 from papertrain.core.findings import Rule, Signal
 from papertrain.core.texts import say
 from papertrain.core.values import Source
@@ -92,7 +93,7 @@ def _number(file: Path, size: int, from_end: int) -> int:
     if size > COUNTED:
         return 0
     with file.open("rb") as f:
-        whole = sum(block.count(b"\n") for block in iter(lambda: f.read(1 << 20), b""))
+        whole = sum(block.count(b"\n") for block in blocks(f))
     return whole + 2 - from_end
 
 

@@ -18,13 +18,14 @@ MOST = 4096
 
 def recorded(paths: Sequence[Path]) -> list[Path]:
     """The paths that are flight-recorder dumps: pickles that no reader of texts opens."""
+    from papertrain.core.files import made_as_read
     from papertrain.monitor import flight
     from papertrain.monitor.ranks import HEAD
 
     found = []
     for path in [p for p in map(Path, paths) if str(p) != "-"][:MOST]:
         try:
-            if path.is_file():
+            if path.is_file() and not made_as_read(path):
                 with path.open("rb") as f:
                     if flight.looks_like(f.read(HEAD)):
                         found.append(path)

@@ -156,9 +156,9 @@ def note_text(
 
 def already(folder: Path, id: str, target: Path) -> Path | None:
     """The note of the same fix, if the file still is what that fix made of it."""
-    from papertrain.core.files import read_text, sha256_file
+    from papertrain.core.files import made_as_read, read_text, sha256_file
 
-    if not target.is_file():
+    if not target.is_file() or made_as_read(target):
         return None
     digest = sha256_file(target)
     for note in sorted((folder / ".papertrain" / "debug").glob("*.md")):
