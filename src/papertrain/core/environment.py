@@ -5,11 +5,14 @@ from __future__ import annotations
 import os
 import re
 import sys
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from papertrain.core.errors import PapertrainError
 from papertrain.core.values import Value
 
+ENVIRONMENT = "environment.json"
 _METADATA = re.compile(r"^(?P<name>[A-Za-z0-9._-]+)-(?P<version>[^-]+)\.(?:dist-info|egg-info)$")
 
 
@@ -50,6 +53,12 @@ def read_environment(env: str | None, *, near: Path | None = None) -> Environmen
     ):
         candidates.append(own)
     return next((e for e in candidates if "torch" in e.versions), candidates[0] if candidates else None)
+
+
+def remembered(state: Mapping[str, Any]) -> str | None:
+    """The environment that `plan --env` named for a workspace (`work.state(ENVIRONMENT)`), while it is there."""
+    said = state.get("path")
+    return said if isinstance(said, str) and _read(Path(said)) is not None else None
 
 
 def interpreter_environment(program: str) -> Environment | None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from papertrain.core.commands import line
-from papertrain.core.environment import read_environment
+from papertrain.core.environment import ENVIRONMENT, read_environment, remembered
 from papertrain.core.files import json_object
 from papertrain.core.program import program_of
 from papertrain.core.texts import say
@@ -60,6 +60,9 @@ def untrainable(work: Workspace, record: dict[str, Any] | None = None) -> str:
     if target == "command" or not work.methods():
         return ""
     if isinstance(asked, str):
+        if target == "script":
+            named = read_environment(asked)
+            return "" if named is not None and named.python and named.version("torch") else "torch"
         places = [Path(asked)]
     else:
         near = [read_environment("auto", near=place) for place in (work.root.resolve(), None)]
@@ -76,14 +79,15 @@ def untrainable(work: Workspace, record: dict[str, Any] | None = None) -> str:
 
 
 def _last_record(work: Workspace, run: Run | None) -> dict[str, Any]:
-    """What started this run, else the last one of all."""
+    """What started this run, else the last one of all, else what the plan was made for."""
     own = [] if run is None else [work.run_path(run.id) / "record.json"]
     every = sorted((work.root / "runs").glob("*/record.json"), key=lambda p: p.stat().st_mtime, reverse=True)
     for file in [*(p for p in own if p.is_file()), *every[:5]]:
         found = json_object(file)
         if found is not None and (run is not None or found.get("target") != "command"):
             return found
-    return {}
+    planned = remembered(work.state(ENVIRONMENT))
+    return {} if planned is None else {"env": planned}
 
 
 def smaller(work: Workspace, method: str) -> str:

@@ -5,10 +5,15 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from papertrain.core.params import Arg, DryRunArg, ModeArg, OverwriteArg
 from papertrain.core.report import Report
+
+if TYPE_CHECKING:
+    from papertrain.core.workspace import Workspace
+
+ALLOWED = "allow_remote_code"
 
 
 def generate(
@@ -42,12 +47,14 @@ def generate(
     from papertrain.configs.generating import targets
     from papertrain.core.commands import line
     from papertrain.core.errors import Refused
-    from papertrain.core.files import HIDDEN, Writer, sha256_text
+    from papertrain.core.files import sha256_text
     from papertrain.core.gate import decide_mode
     from papertrain.core.redact import holds_secret
     from papertrain.core.texts import say
     from papertrain.core.ways import too_large
     from papertrain.core.workspace import Workspace
+    from papertrain.core.writing import HIDDEN, Writer
+    from papertrain.evidence.checklist import next_step
     from papertrain.evidence.lines import untrainable
     from papertrain.evidence.test_set import FILES, named_files
     from papertrain.verbs.launching.jobs import absent, allowed, jobs, runs_code, untold_template
@@ -74,6 +81,7 @@ def generate(
                 job.name: place.plan_digest(job.name) for job in todo if job.name not in left or job.name not in known
             }
             known |= {FILES: named_files(place.study)}
+            known |= {ALLOWED: [f"{job.model}@{job.remote_code}" for job in todo if job.remote_code is not None]}
             w.text(f"{HIDDEN}/generated.json", json.dumps(known, indent=2, sort_keys=True) + "\n")
     w.changes = [c for c in w.changes if not c.path.startswith(HIDDEN)]
     unconfirmed = [job.name for job in todo if not job.confirmed]
@@ -103,11 +111,14 @@ def generate(
             methods=", ".join(unconfirmed),
         )
     settled = decide_mode(mode, place.root)
+    step = None if dry_run or out is not None else next_step(place, settled)
     action = (
         line("papertrain", "status", work, "--confirm", "derive")
         if unconfirmed and settled == "standard"
         else line("papertrain", "generate", work)
         if dry_run
+        else step.next
+        if step is not None and step.step > 3 and any(r.state != "missing" for r in place.grid())
         else line("papertrain", "launch", work, *(["--dry-run"] if untrainable(place) else []))
     )
     return Report(
@@ -121,3 +132,30 @@ def generate(
             "known_up_to": {t.id: t.version for t in targets().values()},
         },
     )  # fmt: skip
+
+
+def said_in_files(place: Workspace) -> None:
+    """Files of a plan that has just been confirmed no longer say that it is not: those that nobody edited, of the plan as
+    it stands, are written again. Files of an older plan are left to `generate`."""
+    from contextlib import suppress
+
+    from papertrain.configs.generating import generate as make
+    from papertrain.configs.generating import targets
+    from papertrain.core.errors import PapertrainError
+    from papertrain.core.writing import Writer
+    from papertrain.verbs.launching.jobs import allowed, jobs
+
+    known = place.state("generated.json")
+    if not known or any(known.get(m) != place.plan_digest(m) for m in place.methods()):
+        return
+    with suppress(PapertrainError):
+        todo = allowed(jobs(place), known.get(ALLOWED) or ())
+        made = {(j.name, id) for j in todo for id in targets() if any((place.root / j.folder(id)).glob("*"))}
+        names = tuple(dict.fromkeys(id for _, id in made))
+        commands = {m.name: m.command for m in place.study.methods if m.kind == "command"}
+        files = make(todo, names, commands, lambda job, id: (job.name, id) in made).files
+        alike = len(made) == len(names) * len(todo)  # else the startup commands would name what was not asked for
+        with Writer(place.root, keep=True) as w:
+            for name, text in files.items():
+                if (place.root / name).is_file() and (alike or not name.startswith("commands.")):
+                    w.text(name, text, executable=name.endswith(".sh"))

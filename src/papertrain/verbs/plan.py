@@ -89,6 +89,7 @@ def plan(
     papertrain plan work --sweep learning_rate           three runs around the derived value, chosen on the validation split
     papertrain plan work --set learning_rate=1e-4        derive again from the stored inputs and show what changes
     """
+    from papertrain.core.environment import ENVIRONMENT, remembered
     from papertrain.core.errors import PapertrainError
     from papertrain.core.gate import decide_mode
     from papertrain.core.units import show_number
@@ -102,6 +103,7 @@ def plan(
     again = Workspace.is_workspace(Path(target)) and not (Path(target) / "config.json").is_file()
     place = output or (Path(target) if again else None)
     chosen = decide_mode(mode, place)
+    env = env if env is not None or place is None else remembered(Workspace(place).state(ENVIRONMENT))
     fixed = read_sets(sets)
     if name is not None and not NAME.fullmatch(name):
         raise PapertrainError(f"{name!r} cannot be a name: letters, digits, - and _ only", code="bad-name")
@@ -128,7 +130,7 @@ def plan(
     written = place is not None and chosen != "exploratory"
     if place is not None and chosen != "exploratory":
         wrote = _write(
-            place, [(question, derived, diffs), *around], sweep, confirm=confirm, overwrite=overwrite, dry_run=dry_run, test=test,
+            place, [(question, derived, diffs), *around], sweep, confirm=confirm, overwrite=overwrite, dry_run=dry_run, test=test, env=env,
         )  # fmt: skip
     elif confirm:
         raise PapertrainError("--confirm needs a workspace to record it in: name one with -o", code="no-workspace")
@@ -362,17 +364,20 @@ def _around(q: Question, p: TrainingPlan, sweep: str | None, place: Path | None)
 
 
 def _write(
-    place: Path, made: list[Made], sweep: str | None, *, confirm: bool, overwrite: bool, dry_run: bool, test: Path | None = None,
+    place: Path, made: list[Made], sweep: str | None, *, confirm: bool, overwrite: bool, dry_run: bool, test: Path | None = None, env: str | None = None,
 ) -> list[str]:  # fmt: skip
     """plan.json, plan.md and the inputs of each plan, in one atomic write; then the confirmation."""
+    import json
 
+    from papertrain.core.environment import ENVIRONMENT
     from papertrain.core.errors import Refused
-    from papertrain.core.files import Writer
     from papertrain.core.gate import confirm as record
     from papertrain.core.gate import confirmation
     from papertrain.core.training import write_plan
     from papertrain.core.workspace import STUDY, SWEEP, Workspace
+    from papertrain.core.writing import HIDDEN, Writer
     from papertrain.report.plan import markdown
+    from papertrain.verbs.generate import said_in_files
     from papertrain.verbs.planning import questions, sweeps, test_set
     from papertrain.verbs.status import said_in_plan
 
@@ -392,6 +397,8 @@ def _write(
                 w.text(f"{folder}/plan.md", markdown(p, state=state, differences=diffs))
             if sweep is not None:
                 w.text(f"plans/{made[0][1].name}/{SWEEP}", sweeps.record(sweep, [p for _, p, _ in made]))
+            if env not in (None, "auto"):  # the launch and the lines that lead to it take the same one
+                w.text(f"{HIDDEN}/{ENVIRONMENT}", json.dumps({"path": str(Path(str(env)).absolute())}) + "\n")
             if test is not None:  # after the plans: a study that names a method which is not there yet is none
                 w.text(STUDY, test_set.study_with(place, test, made[0][0]))
     except Refused as error:
@@ -401,7 +408,9 @@ def _write(
     if confirm and not dry_run:
         for _, p, _ in made:
             said_in_plan(space, p.name, record(space, p.name).at)
+        said_in_files(space)
     return [
         f"{'would write' if dry_run else 'wrote' if c.kind != 'same' else 'same'} {place / c.path}"
         for c in writer.changes
+        if not c.path.startswith(HIDDEN)
     ]

@@ -83,6 +83,7 @@ def status(
 def _confirm(space: Workspace, step: str) -> str:
     from papertrain.core.errors import PapertrainError
     from papertrain.core.gate import confirm
+    from papertrain.verbs.generate import said_in_files
 
     if step != "derive":
         raise PapertrainError(f"no step {step!r} waits for a confirmation", code="unknown-step", nearest="derive")
@@ -91,6 +92,7 @@ def _confirm(space: Workspace, step: str) -> str:
         raise PapertrainError("no plan to confirm", code="no-plan", file=space.root)
     for method in methods:
         said_in_plan(space, method, confirm(space, method).at)
+    said_in_files(space)
     return say("Confirmed: the plan of {methods}.", methods=", ".join(methods))
 
 
@@ -99,7 +101,8 @@ def said_in_plan(space: Workspace, method: str, at: str) -> None:
     from contextlib import suppress
 
     from papertrain.core.errors import PapertrainError, Refused
-    from papertrain.core.files import Writer, read_text
+    from papertrain.core.files import read_text
+    from papertrain.core.writing import Writer
 
     page = space.plan_path(method).with_name("plan.md")
     try:

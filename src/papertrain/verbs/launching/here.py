@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from papertrain.core.environment import Environment, of_a_child, read_environment
+from papertrain.core.environment import ENVIRONMENT, Environment, of_a_child, read_environment, remembered
 from papertrain.core.errors import PapertrainError
 from papertrain.core.program import COMES_FROM
 from papertrain.core.workspace import Workspace
@@ -21,7 +21,8 @@ INSTALL = "python3 -m venv .envs/train && .envs/train/bin/pip install torch tran
 
 
 def environment_of(work: Workspace, asked: str | None) -> Environment | None:
-    """`--env`, else one near the workspace, else one near here."""
+    """`--env`, else the one that the plan was made for, else one near the workspace, else one near here."""
+    asked = asked if asked is not None else remembered(work.state(ENVIRONMENT))
     if asked not in (None, "auto"):
         return read_environment(asked)
     return read_environment("auto", near=work.root.resolve()) or read_environment("auto")

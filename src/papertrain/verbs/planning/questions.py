@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -323,12 +323,34 @@ def changed(old: TrainingPlan | None, new: TrainingPlan) -> list[str]:
     if old is None:
         return []
     before, after = old.values(), new.values()
+    asked = [f"{name} {was} → {now}" for name, was, now in _asked(old, new) if was != now]
     names = [*after, *(n for n in before if n not in after)]
-    return [
+    return asked + [
         f"{n} {show_number(before[n]) if n in before else '-'} → {show_number(after[n]) if n in after else '-'}"
         for n in names
         if before.get(n) != after.get(n)
     ]
+
+
+def _asked(old: TrainingPlan, new: TrainingPlan) -> Iterator[tuple[str, str, str]]:
+    """What the plans were asked for: (name, then, now). The same bytes in another place are the same data."""
+    a, b = old.dataset, new.dataset
+    if (a and a.sha256) != (b and b.sha256):
+        same = a is not None and b is not None and Path(a.path).name == Path(b.path).name
+        yield "data", _data_words(a, digest=same), _data_words(b, digest=same)
+    yield "task", old.task, new.task
+    yield "rules", old.rules, new.rules
+    yield "cards", _cards(old.compute), _cards(new.compute)
+
+
+def _cards(c: Compute) -> str:
+    return f"{c.nodes * c.gpus_per_node} × {c.gpu.label}"
+
+
+def _data_words(d: DatasetProfile | None, *, digest: bool) -> str:
+    if d is None:
+        return "-"
+    return f"{Path(d.path).name} ({d.rows:,} rows" + (f", sha256 {d.sha256[:8]})" if digest else ")")
 
 
 def factory_defaults() -> dict[str, Any]:
