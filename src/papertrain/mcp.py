@@ -16,7 +16,7 @@ import msgspec
 
 from papertrain import verbs
 from papertrain.core.errors import PapertrainError, of_system
-from papertrain.core.files import only_reading, size_of, written_at
+from papertrain.core.files import size_of, written_at
 from papertrain.core.redact import document as sent
 from papertrain.core.report import SCHEMA
 from papertrain.core.schema import READING, arguments, confine, envelope, readable, schema_of, unwritten
@@ -24,6 +24,7 @@ from papertrain.core.sentences import translated
 from papertrain.core.spelled import spelled
 from papertrain.core.texts import language, of_environment
 from papertrain.core.version import __version__
+from papertrain.core.writing import only_reading
 from papertrain.report.show import select, shorten
 
 EXTRA = {

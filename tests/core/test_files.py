@@ -8,11 +8,13 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from papertrain.core.errors import PapertrainError, Refused
-from papertrain.core.files import Writer, read_text, regular_file, unified, write_atomic
+from papertrain.core.files import read_text, regular_file, unified
+from papertrain.core.writing import Writer, write_atomic
 
 
 def test_files_are_written_together_and_known_as_new(tmp_path: Path) -> None:
@@ -120,7 +122,7 @@ def test_two_writers_take_turns(tmp_path: Path) -> None:
 KILLED = """
 import os, sys
 from pathlib import Path
-from papertrain.core import files
+from papertrain.core import writing
 real, at = os.fsync, int(sys.argv[2])
 count = 0
 def dying(fd):
@@ -130,7 +132,7 @@ def dying(fd):
         os.kill(os.getpid(), 9)
     real(fd)
 os.fsync = dying
-with files.Writer(Path(sys.argv[1])) as w:
+with writing.Writer(Path(sys.argv[1])) as w:
     for name in "abc":
         w.text(name, "new " * 1000)
 """
@@ -222,7 +224,7 @@ def test_a_file_that_grows_over_the_limit_as_it_is_opened_is_not_read(
     file, opened = tmp_path / "x.log", Path.open
     file.write_text("a" * 40)
 
-    def grown(path: Path, mode: str = "r", *rest: object) -> object:
+    def grown(path: Path, mode: Any = "r") -> object:
         with opened(path, "ab") as f:
             f.write(b"b" * 40)
         return opened(path, mode)

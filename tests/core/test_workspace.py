@@ -9,10 +9,10 @@ import pytest
 
 from papertrain.core.errors import PapertrainError, Refused
 from papertrain.core.evidence import append_evidence, read_evidence
-from papertrain.core.files import Writer
 from papertrain.core.gate import confirm, confirmation, decide_mode, require_confirmed
 from papertrain.core.results import Evidence
 from papertrain.core.workspace import Workspace, split_run_id
+from papertrain.core.writing import Writer
 
 STUDY = """\
 [study]

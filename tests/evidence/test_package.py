@@ -14,9 +14,10 @@ import pytest
 from papertrain import verbs
 from papertrain.core.errors import PapertrainError, Refused
 from papertrain.core.evidence import append_evidence
-from papertrain.core.files import Writer, sha256_file
+from papertrain.core.files import sha256_file
 from papertrain.core.results import Evidence
 from papertrain.core.workspace import Workspace
+from papertrain.core.writing import Writer
 from papertrain.evidence.runbook import for_a_stranger
 from papertrain.evidence.verify import follow
 

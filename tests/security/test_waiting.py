@@ -89,7 +89,7 @@ def test_what_the_kernel_makes_is_told_from_files(tmp_path: Path) -> None:
 class Growing(io.FileIO):
     """A file to which a program writes as often as somebody reads."""
 
-    def readinto(self, buffer: Any) -> int:  # type: ignore[override]
+    def readinto(self, buffer: Any) -> int:
         count = super().readinto(buffer)
         if count and os.fstat(self.fileno()).st_size < MUCH:
             with Plain(self.name, "ab") as more:

@@ -77,8 +77,9 @@ def test_facts_are_explained_with_their_sources(id: str, text: str) -> None:
 
 def test_evidence_is_walked_back_to_its_file(work: Path) -> None:
     from papertrain.core.evidence import append_evidence
-    from papertrain.core.files import Writer, sha256_file
+    from papertrain.core.files import sha256_file
     from papertrain.core.results import Evidence
+    from papertrain.core.writing import Writer
 
     (work / "scores.json").write_text('{"accuracy": 0.817}')
     entry = Evidence(

@@ -10,9 +10,10 @@ from pathlib import Path
 
 import msgspec
 
-from papertrain.core.files import Writer, read_text, sha256_file, size_of
+from papertrain.core.files import read_text, sha256_file, size_of
 from papertrain.core.results import Evidence
 from papertrain.core.spelled import meant
+from papertrain.core.writing import Writer
 
 FILE = "evidence.jsonl"
 IDS = re.compile(r"\bE\d+\b")

@@ -10,11 +10,11 @@ from pathlib import Path
 
 from papertrain.core.commands import line
 from papertrain.core.errors import Refused
-from papertrain.core.files import HIDDEN, Writer
 from papertrain.core.governance import at_least
 from papertrain.core.project import FILE as PROJECT
 from papertrain.core.values import Mode, Record
 from papertrain.core.workspace import Workspace
+from papertrain.core.writing import HIDDEN, Writer
 
 CONFIRMED = "confirmed.json"
 

@@ -14,8 +14,9 @@ from typing import Any
 
 from papertrain.core import yaml
 from papertrain.core.errors import PapertrainError, Refused
-from papertrain.core.files import read_text, sha256_file, unified, write_atomic
+from papertrain.core.files import read_text, sha256_file, unified
 from papertrain.core.values import Value
+from papertrain.core.writing import write_atomic
 
 FILE = "paper-project.yaml"
 

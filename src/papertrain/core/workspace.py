@@ -13,9 +13,10 @@ from typing import Any, Literal, TypeVar
 import msgspec
 
 from papertrain.core.errors import PapertrainError, nearest
-from papertrain.core.files import HIDDEN, json_object, read_text
+from papertrain.core.files import json_object, read_text
 from papertrain.core.training import TrainingPlan, read_plan
 from papertrain.core.values import Mode, Record
+from papertrain.core.writing import HIDDEN
 
 T = TypeVar("T")
 

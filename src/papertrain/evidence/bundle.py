@@ -12,10 +12,10 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path, PurePosixPath
 
 from papertrain.core.errors import PapertrainError
-from papertrain.core.files import HIDDEN, leftover
 from papertrain.core.redact import Hidden
 from papertrain.core.values import Value
 from papertrain.core.workspace import Workspace
+from papertrain.core.writing import HIDDEN, leftover
 from papertrain.evidence.cleaning import WORDS, cleaned, inside, name_of, text_of
 
 WEIGHTS = {".safetensors", ".pt", ".pth", ".bin", ".gguf", ".npz", ".ckpt", ".distcp"}

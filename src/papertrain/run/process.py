@@ -12,8 +12,8 @@ from pathlib import Path
 from types import FrameType
 
 from papertrain.core.errors import PapertrainError
-from papertrain.core.files import open_log
 from papertrain.core.values import Value
+from papertrain.core.writing import open_log
 
 
 class Ended(Value, frozen=True, kw_only=True):

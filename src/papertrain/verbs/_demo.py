@@ -15,10 +15,10 @@ from papertrain.core import progress
 from papertrain.core.commands import line
 from papertrain.core.environment import Environment
 from papertrain.core.errors import PapertrainError
-from papertrain.core.files import Writer
 from papertrain.core.report import Report
 from papertrain.core.texts import say
 from papertrain.core.values import Value
+from papertrain.core.writing import Writer
 
 OURS, TFIDF, FROZEN, DATA = "minilm", "tfidf", "frozen", "reviews"
 STUDY = """\

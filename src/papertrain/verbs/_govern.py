@@ -23,7 +23,7 @@ def governed(name: str, verb: Verb) -> Verb:
 
     @functools.wraps(verb)
     def asked(*args: object, **options: object) -> Report:
-        from papertrain.core.files import places_written
+        from papertrain.core.writing import places_written
 
         with places_written() as places:
             report = verb(*args, **options)
@@ -49,8 +49,8 @@ def _looked_up(report: Report, places: set[Path]) -> Report:
 def _record(place: Path, texts: list[tuple[str, str, str]]) -> None:
     from papertrain.core.errors import Refused
     from papertrain.core.evidence import append_evidence, read_evidence
-    from papertrain.core.files import Writer
     from papertrain.core.results import Evidence
+    from papertrain.core.writing import Writer
 
     new = [
         Evidence(id="", claim=f"governance text {name} was found", value=None, file=os.path.relpath(path, place), sha256=digest,

@@ -9,12 +9,13 @@ from typing import Any
 
 from papertrain.core.commands import line
 from papertrain.core.errors import PapertrainError, Refused
-from papertrain.core.files import HIDDEN, Writer, sha256_text
+from papertrain.core.files import sha256_text
 from papertrain.core.project import FILE, Project, proposal, read_project, write_project
 from papertrain.core.report import Report
 from papertrain.core.texts import say
 from papertrain.core.values import Mode
 from papertrain.core.workspace import Workspace
+from papertrain.core.writing import HIDDEN, Writer
 
 SHOWN = "project.json"
 

@@ -270,7 +270,8 @@ def _fix(world: World, choice: Any, settings: Settings, dry_run: bool) -> list[d
     from papertrain.configs.checking.engine import hits
     from papertrain.configs.checking.read import read_source
     from papertrain.core.errors import PapertrainError
-    from papertrain.core.files import read_text, unified, write_atomic
+    from papertrain.core.files import read_text, unified
+    from papertrain.core.writing import write_atomic
 
     def mendable(found: Sequence[Any]) -> list[Any]:
         return [h for h in found if h.edits and h.finding.patch and h.finding.effect == "execution" and h.finding.level in ("error", "warning") and not settings.off(h.finding)]  # fmt: skip

@@ -103,7 +103,8 @@ def remember(seen: Look, found: Sequence[Diagnosis]) -> str:
     import json
 
     from papertrain.core.errors import PapertrainError, of_system
-    from papertrain.core.files import Writer, read_text
+    from papertrain.core.files import read_text
+    from papertrain.core.writing import Writer
     from papertrain.diagnose.answer import as_json
 
     if seen.work is None or not seen.run:

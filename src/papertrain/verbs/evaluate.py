@@ -271,8 +271,8 @@ def _workspace(
     import json
 
     from papertrain.core.evidence import append_evidence
-    from papertrain.core.files import Writer
     from papertrain.core.values import plain
+    from papertrain.core.writing import Writer
     from papertrain.evidence.lines import launching, scorable, unscorable
     from papertrain.evidence.test_set import unpredicted
     from papertrain.results import board, checks, roles

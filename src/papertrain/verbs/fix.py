@@ -270,7 +270,8 @@ def derived_fix(
 def on_plan(work: Workspace, method: str, run: str, debug: str, diagnosis: dict[str, Any], chosen: dict[str, Any], data: dict[str, Any],
             evidence: Sequence[str], *, try_: bool, mode: Mode, env: str | None = None) -> Report:  # fmt: skip
     """A knob of the plan: derive again, rewrite the files, and say what the planner says now."""
-    from papertrain.core.files import Writer, read_text, unified
+    from papertrain.core.files import read_text, unified
+    from papertrain.core.writing import Writer
     from papertrain.verbs.fixing import applying
     from papertrain.verbs.generate import generate
     from papertrain.verbs.plan import plan

@@ -143,8 +143,8 @@ def _started(
     space: Workspace, todo: Sequence[Ready], environment: Environment | None, mode: Mode, policy: Policy | None, *, overwrite: bool, more: Sequence[str]
 ) -> tuple[list[dict[str, Any]], list[str]]:  # fmt: skip
     """Start them one after another; the first that fails stops the rest. (the records, what was set aside)."""
-    from papertrain.core.files import held
     from papertrain.core.progress import bar
+    from papertrain.core.writing import held
     from papertrain.run.process import terminal_may_close
     from papertrain.verbs.launching import attempts, cells, starting, supervision
 

@@ -51,9 +51,9 @@ OWN = frozenset(("plans", "configs", "runs", "results", "tables", "figures", "de
 
 def _make(space: Workspace, output: Path, *, anonymous: bool, mode: Any, overwrite: bool, dry_run: bool) -> Report:
     from papertrain.core.evidence import read_evidence
-    from papertrain.core.files import Writer
     from papertrain.core.gate import decide_mode
     from papertrain.core.version import __version__
+    from papertrain.core.writing import Writer
     from papertrain.evidence.anonymous import patterns, traces, undecided
     from papertrain.evidence.asked import checklist
     from papertrain.evidence.bundle import Packed, collect, manifest, zip_bytes

@@ -30,9 +30,9 @@ def report(
     from html import escape
 
     from papertrain.core.errors import PapertrainError
-    from papertrain.core.files import Writer
     from papertrain.core.gate import decide_mode
     from papertrain.core.redact import redact
+    from papertrain.core.writing import Writer
     from papertrain.report.html import page
     from papertrain.verbs.page.parts import sections
 

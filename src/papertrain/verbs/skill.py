@@ -61,7 +61,7 @@ def skill(
             code="no-tool",
             command="papertrain skill install --tool claude-code",
         )
-    from papertrain.core.files import Writer
+    from papertrain.core.writing import Writer
 
     root = output or Path()
     with Writer(root, overwrite=overwrite, dry_run=dry_run) as w:

@@ -10,10 +10,10 @@ from typing import Any
 
 from papertrain import verbs
 from papertrain.core.errors import PapertrainError, Refused
-from papertrain.core.files import only_reading
 from papertrain.core.schema import confine
 from papertrain.core.spelled import spelled
 from papertrain.core.texts import language, say
+from papertrain.core.writing import only_reading
 from papertrain.report.html import three_parts
 from papertrain.report.html_findings import diagnosis_card, signals_table
 from papertrain.report.html_plan import plan_section

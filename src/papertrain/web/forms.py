@@ -9,10 +9,10 @@ from typing import Any
 
 from papertrain import verbs
 from papertrain.core.errors import PapertrainError, of_system
-from papertrain.core.files import only_reading
 from papertrain.core.help import helped
 from papertrain.core.schema import READING, arguments, confine, readable, unwritten
 from papertrain.core.texts import say
+from papertrain.core.writing import only_reading
 from papertrain.report.html import three_parts
 from papertrain.web.shell import shell
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from papertrain.configs.checking.engine import Choice, rules
 from papertrain.configs.checking.settings import Settings, check_patterns, find_settings, read_baseline
-from papertrain.core.files import write_atomic
 from papertrain.core.findings import Rule
+from papertrain.core.writing import write_atomic
 
 
 def choose(

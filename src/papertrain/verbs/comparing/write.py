@@ -6,9 +6,9 @@ from pathlib import Path
 
 from papertrain.core.errors import PapertrainError
 from papertrain.core.evidence import append_evidence
-from papertrain.core.files import Writer
 from papertrain.core.texts import english, say
 from papertrain.core.workspace import Workspace
+from papertrain.core.writing import Writer
 from papertrain.report import html_table, latex, markdown
 from papertrain.report.figures._figure import Files
 from papertrain.report.figures._letters import east_asian

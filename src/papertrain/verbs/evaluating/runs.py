@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 from papertrain.core.commands import line
 from papertrain.core.errors import PapertrainError
-from papertrain.core.files import Writer
 from papertrain.core.program import COMES_FROM
 from papertrain.core.report import Report
 from papertrain.core.texts import say
+from papertrain.core.writing import Writer
 
 if TYPE_CHECKING:
     from papertrain.core.environment import Environment

@@ -102,7 +102,8 @@ def write(files: dict[str, tuple[str, str]], debug: str, note: str, root: Path |
 
     The user's own bytes are kept as they are: nothing is redacted out of a file that is theirs.
     """
-    from papertrain.core.files import Writer, unified
+    from papertrain.core.files import unified
+    from papertrain.core.writing import Writer
 
     paths = {p: Path(p).absolute() for p in files}
     place = root.absolute() if root else Path(os.path.commonpath([str(p.parent) for p in paths.values()]))
@@ -122,7 +123,8 @@ def write(files: dict[str, tuple[str, str]], debug: str, note: str, root: Path |
 
 def noted(note: Path, root: Path, head: str, text: str) -> None:
     """What was found after the change, under its note. root: where the note was written from."""
-    from papertrain.core.files import Writer, read_text
+    from papertrain.core.files import read_text
+    from papertrain.core.writing import Writer
 
     try:
         old = read_text(note)

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from papertrain.core.commands import line
-from papertrain.core.files import Writer
 from papertrain.core.report import Report
 from papertrain.core.site import read_site
 from papertrain.core.slurm import Task, sbatch
 from papertrain.core.texts import say
 from papertrain.core.workspace import JOB_END
+from papertrain.core.writing import Writer
 from papertrain.verbs.launching import starting
 from papertrain.verbs.launching.here import variables
 from papertrain.verbs.launching.jobs import hours_of, preflight_of

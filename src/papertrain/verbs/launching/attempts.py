@@ -10,10 +10,11 @@ from typing import Any
 from msgspec import structs
 
 from papertrain.core.commands import line
-from papertrain.core.files import Writer, size_of
+from papertrain.core.files import size_of
 from papertrain.core.texts import say
 from papertrain.core.values import Value
 from papertrain.core.workspace import Workspace
+from papertrain.core.writing import Writer
 from papertrain.run.checkpoints import checkpoints
 from papertrain.verbs.fixing import applying
 

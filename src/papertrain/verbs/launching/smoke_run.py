@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Any
 from papertrain.core.commands import line
 from papertrain.core.errors import Refused
 from papertrain.core.evidence import append_evidence
-from papertrain.core.files import Writer, contained, read_text, sha256_file
+from papertrain.core.files import read_text, sha256_file
 from papertrain.core.gate import require_confirmed
 from papertrain.core.progress import bar
 from papertrain.core.report import Report
 from papertrain.core.results import Evidence
 from papertrain.core.texts import say
 from papertrain.core.units import show_bytes, show_seconds
+from papertrain.core.writing import Writer, contained
 from papertrain.run.process import end_group
 from papertrain.run.progress import Follower
 from papertrain.verbs.launching import before, showing, starting

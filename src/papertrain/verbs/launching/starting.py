@@ -10,9 +10,10 @@ from typing import Any
 
 from papertrain.core.environment import Environment, interpreter_environment
 from papertrain.core.errors import PapertrainError
-from papertrain.core.files import Writer, contained, read_text
+from papertrain.core.files import read_text
 from papertrain.core.program import shell_line
 from papertrain.core.workspace import JOB_END, Workspace
+from papertrain.core.writing import Writer, contained
 from papertrain.run import record as records
 from papertrain.run.process import Ended
 from papertrain.run.process import run as run_process

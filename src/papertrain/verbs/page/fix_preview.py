@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from papertrain.core.errors import PapertrainError, Refused
-from papertrain.core.files import Writer, only_reading, read_text, unified
+from papertrain.core.files import read_text, unified
 from papertrain.core.texts import say
 from papertrain.core.values import Value
 from papertrain.core.workspace import Workspace
+from papertrain.core.writing import Writer, only_reading
 
 if TYPE_CHECKING:
     from papertrain.core.training import TrainingPlan

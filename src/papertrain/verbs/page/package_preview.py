@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from papertrain.core.errors import Refused
-from papertrain.core.files import only_reading
 from papertrain.core.texts import say
 from papertrain.core.values import Value
 from papertrain.core.workspace import Workspace
+from papertrain.core.writing import only_reading
 
 if TYPE_CHECKING:
     from papertrain.core.report import Report

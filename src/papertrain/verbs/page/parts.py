@@ -13,10 +13,11 @@ import msgspec
 
 from papertrain.core.commands import quoted
 from papertrain.core.errors import PapertrainError
-from papertrain.core.files import only_reading, read_text
+from papertrain.core.files import read_text
 from papertrain.core.sentences import translated
 from papertrain.core.texts import say
 from papertrain.core.workspace import Workspace
+from papertrain.core.writing import only_reading
 from papertrain.report.html import Section, picture, raw, table, tag
 from papertrain.report.html_curves import Mark, Series, curve
 from papertrain.report.html_findings import cut, diagnosis_card, diff, signals_table
