@@ -13,6 +13,7 @@ from papertrain.core.values import Value
 from papertrain.diagnose.case import Case
 from papertrain.diagnose.catalogue import GENERIC, causes
 from papertrain.diagnose.clean import quote
+from papertrain.diagnose.kinds import by_kind
 from papertrain.diagnose.metrics import BAR
 from papertrain.diagnose.rule import Match, unique
 from papertrain.diagnose.shapes import non_finite
@@ -44,6 +45,8 @@ def decide(case: Case) -> Answer:
     bad = shared_out(bad)
     benign = tuple(sorted((m for m in every if m.rule.benign), key=lambda m: -m.confidence))
     failed = signs(case)
+    if failed and not bad:
+        bad = shared_out([placed(m, case) for m in by_kind(case)])
     return Answer(
         matches=tuple(bad),
         benign=benign if not bad else (),

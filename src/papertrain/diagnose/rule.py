@@ -71,6 +71,8 @@ class Cause(Rule, frozen=True, kw_only=True):
     share: logic of a whole group, asked for this class's part of what the group's evidence leaves.
     bound: package and range in which it happens; a known version outside of it speaks against the class.
     last_resort: says only that something failed, so any other class explains it away.
+    kinds: wordings of a whole family of messages, each with a sample; asked only where no signature of any class fits,
+    and answered with `kind_confidence`.
     """
 
     family: str
@@ -90,6 +92,8 @@ class Cause(Rule, frozen=True, kw_only=True):
     share: Callable[[Case, Any], Match | None] | None = None
     bound: tuple[str, str] | None = None
     last_resort: bool = False
+    kinds: tuple[tuple[str, str], ...] = ()
+    kind_confidence: float = 0.5
 
     def literals(self) -> Iterable[str]:
         for text in (*self.sig, *self.needs, *self.never, *self.more):

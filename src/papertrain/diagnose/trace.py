@@ -17,7 +17,7 @@ _RICH_FRAME = re.compile(
     r"|^\s*\[?([^\s:\]]+\.py|<ipython-input[^>]*>)\]?(?:\([^)]*\))?() in ([\w<>.]+)\("  # IPython 7, and Colab's links
 )
 _EXCEPTION = re.compile(
-    r"^((?:[A-Za-z_]\w*\.)*(?:Exception|[A-Z]\w*(?:Error|Exception|Interrupt|Exit|Timeout|Failure|Full|Empty|NotFound|Refused|Abort|Unschedulable|Assertion)))(?::\s?(.*))?$"
+    r"^((?:[A-Za-z_]\w*\.)*(?:Exception|[A-Z]\w*(?:Error|Exception|Interrupt|Exit|Timeout|Failure|Full|Empty|NotFound|Refused|Abort|Unschedulable|Assertion|Invalid|Failed|Exhausted|Mismatch)))(?::\s?(.*))?$"
 )
 _LOOSE = re.compile(r"^(?:E\s+)?((?:[A-Za-z_]\w*\.)*(?:Exception|[A-Z]\w*(?:Error|Exception))): (.+)$")
 _START = "Traceback (most recent call last"

@@ -36,6 +36,12 @@ RULE = cause(
             proof="python -c 'from transformers import TrainingArguments; TrainingArguments(\"x\")' passes",
         ),
     ),
+    kinds=(
+        (
+            "accelerate.{0,24}(?:>=?|version|upgrade|update|install)|(?:upgrade|update|install|requires?) .{0,30}accelerate|from 'accelerate|module 'accelerate",
+            "ImportError: Loading an FP8 quantized model requires accelerate > 0.32.1 (`pip install --upgrade accelerate`)",
+        ),
+    ),
     fires="TypeError: Accelerator.unwrap_model() got an unexpected keyword argument 'keep_torch_compile'",
     quiet="accelerate 1.11.0, transformers 5.6.0",
 )

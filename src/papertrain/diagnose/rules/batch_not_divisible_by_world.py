@@ -27,6 +27,12 @@ RULE = cause(
             proof="the assertion passes",
         ),
     ),
+    kinds=(
+        (
+            "\\bbatch\\w*\\b.{0,100}(?:divisible|multiple of|divid)|(?:divisible|multiple) (?:by|of) .{0,60}(?:batch|world|ranks|gpus|generations|num_processes)|num_generations|generations per prompt",
+            "ValueError: effective batch 6 must be a multiple of num_generations (4)",
+        ),
+    ),
     fires="AssertionError: global batch size (100) is not divisible by micro batch size (4) times data parallel size (8)",
     quiet="global batch 128 = 4 * 8 * 4",
 )

@@ -33,6 +33,17 @@ RULE = cause(
         ),
         fix("without a GPU: say so", sets={"use_cpu": True}),
     ),
+    kinds=(
+        (
+            "CUBLAS_STATUS_NOT_SUPPORTED|(?:bf16|bfloat16).{0,80}(?:not supported|not support|require|only).{0,60}(?:GPU|device|compute|capability|hardware)?|Type bf16 is not supported",
+            "ValueError: Type bf16 is not supported.",
+        ),
+        (
+            "fp16.{0,120}can only be used on CUDA",
+            "ValueError: FP16 Mixed precision training with AMP or APEX (`--fp16`) and FP16 half precision evaluation (`--fp16_full_eval`) can only be used on CUDA devices.",
+        ),
+    ),
+    kind_confidence=0.48,
     fires="ValueError: Your setup doesn't support bf16/gpu. You need torch>=1.10, using Ampere GPU with cuda>=11.0",
     quiet="bf16 on NVIDIA A100",
 )

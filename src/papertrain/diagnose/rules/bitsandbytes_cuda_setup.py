@@ -29,6 +29,12 @@ RULE = cause(
             proof="python -m bitsandbytes says SUCCESS",
         ),
     ),
+    kinds=(
+        (
+            "str2optimizer|cget_managed_ptr|cquantize_blockwise|cadam|(?:bitsandbytes|bnb).{0,80}(?:CUDA|GPU).{0,40}(?:not|require|unavailable|could)|@ .*bitsandbytes/(?:cextension|cuda_setup)",
+            "NameError: name 'str2optimizer32bit' is not defined",
+        ),
+    ),
     fires="RuntimeError: \n        CUDA Setup failed despite GPU being available. Please run the following command to get more information:\n        python -m bitsandbytes",
     quiet="bitsandbytes 0.45.5: 4-bit Linear",
 )

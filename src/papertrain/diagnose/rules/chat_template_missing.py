@@ -26,6 +26,12 @@ RULE = cause(
             proof="papertrain check train.jsonl --show 1",
         ),
     ),
+    kinds=(
+        (
+            "chat[_ ]template.{0,100}(?:not|missing|none|require|must|no )|(?:no|without a|missing|find a) (?:chat )?template",
+            "ValueError: chat_template is required for this model",
+        ),
+    ),
     fires="ValueError: Cannot use chat template functions because tokenizer.chat_template is not set and no template argument was passed!",
     quiet="chat template: 1,204 characters",
 )

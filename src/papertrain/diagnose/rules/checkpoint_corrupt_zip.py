@@ -28,6 +28,13 @@ RULE = cause(
             proof="torch.load reads the older one",
         ),
     ),
+    kinds=(
+        (
+            "Unable to load weights from (?:pytorch )?checkpoint|(?:file|archive|checkpoint|zip|weights).{0,40}(?:corrupt|truncated|damaged|incomplete)|PytorchStreamReader|unpickling|UnpicklingError",
+            "OSError: Unable to load weights from pytorch checkpoint file for './x/pytorch_model.bin' at './x/pytorch_model.bin'.",
+        ),
+    ),
+    kind_confidence=0.45,
     fires="RuntimeError: PytorchStreamReader failed reading zip archive: failed finding central directory",
     quiet="archive opened, 12 records",
 )

@@ -44,6 +44,12 @@ RULE = cause(
             proof="the checkpoint is loaded",
         ),
     ),
+    kinds=(
+        (
+            "(?:world size|parallel(?:_| )size|dp size|tp size|number of (?:ranks|gpus|devices|processes|shards)).{0,120}(?:checkpoint|saved|current|load)|(?:checkpoint|saved).{0,80}(?:world size|parallel(?:_| )size|different number of)",
+            "ZeRORuntimeException: The checkpoint being loaded used a DP world size of 8 but the current world size is 4. Automatic adjustment of ZeRO's optimizer state partitioning with a new world size is not currently supported.",
+        ),
+    ),
     fires="AssertionError: pipeline_model_parallel_size value from checkpoint (2) is not equal to the input argument value (4).",
     quiet="loaded checkpoint with tensor_model_parallel_size 2",
 )

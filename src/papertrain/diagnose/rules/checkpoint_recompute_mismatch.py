@@ -24,6 +24,12 @@ RULE = cause(
         ),
         fix("without the fused operation", sets={"enable_liger_kernel": False, "use_unsloth_gc": False}),
     ),
+    kinds=(
+        (
+            "recomput\\w+.{0,80}(?:mismatch|differ|different|same|not equal)|use_reentrant",
+            "ValueError: `use_reentrant` must be false when used with partially frozen model.",
+        ),
+    ),
     fires="torch.utils.checkpoint.CheckpointError: torch.utils.checkpoint: Recomputed values for the following tensors have different metadata than during the forward pass.",
     quiet="gradient checkpointing enabled",
 )

@@ -26,6 +26,20 @@ RULE = cause(
         ),
         fix("remove columns of text before the collator", "dataset = dataset.remove_columns(['text'])"),
     ),
+    kinds=(
+        (
+            "Found dtype (?:Double|Float|Long|Int|Bool) but expected",
+            "RuntimeError: Found dtype Double but expected Float",
+        ),
+        (
+            "(?:nll_loss|cross_entropy|bce|mse|cross_entropy_loss)\\w*\\\"? not implemented for '(?:Int|Long|Char|Bool|Float|Byte)'",
+            "RuntimeError: \"nll_loss_forward_reduce_cuda_kernel_2d_index\" not implemented for 'Int'",
+        ),
+        (
+            "could not convert string to float|expected.{0,60}(?:torch\\.long|torch\\.int64|\\bLong\\b).{0,40}(?:got|but|found)|result type Float can't be cast",
+            "ValueError: could not convert string to float: 'positive'",
+        ),
+    ),
     fires="ValueError: too many dimensions 'str'\nValueError: Unable to create tensor, you should probably activate truncation and/or padding with 'padding=True' 'truncation=True' to have batched tensors with the same length. Perhaps your features (`labels` in this case) have excessive nesting",
     quiet="labels: int64",
 )

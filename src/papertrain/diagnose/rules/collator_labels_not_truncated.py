@@ -26,6 +26,17 @@ RULE = cause(
         ),
         fix("truncate labels where inputs are truncated", "labels = labels[:max_length]"),
     ),
+    kinds=(
+        (
+            "inhomogeneous|setting an array element with a sequence|(?:should|must|to) be (?:of )?(?:the )?(?:equal|same) (?:size|length|shape)|cannot (?:be )?stack|unequal length|(?:different|inconsistent|mismatched) (?:lengths?|sizes?)|expected sequence",
+            "ValueError: setting an array element with a sequence. The requested array has an inhomogeneous shape after 1 dimensions.",
+        ),
+        (
+            "Expected input batch_size .{0,40} to match target batch_size|(?:inputs?|logits?|predictions?) .{0,40}(?:labels?|targets?).{0,40}(?:same (?:shape|size)|mismatch|match)|[Mm]ismatched shape of inputs and labels",
+            "ValueError: Expected input batch_size (512) to match target batch_size (8).",
+        ),
+    ),
+    kind_confidence=0.45,
     fires="ValueError: expected sequence of length 211 at dim 1 (got 187)\nValueError: Unable to create tensor, you should probably activate truncation and/or padding with 'padding=True' 'truncation=True'",
     quiet="batch built: [8, 512]",
 )

@@ -54,6 +54,13 @@ RULE = cause(
     ),
     why="The YAML reader of most programs follows YAML 1.1, where `1e-3` is a word and only `1.0e-3` a number; quotes do the same anywhere.",
     next_check="python -c \"import yaml; print({k: type(v).__name__ for k, v in yaml.safe_load(open('train.yaml')).items()})\"",
+    kinds=(
+        (
+            "(?:must|should) be (?:an? )?(?:positive |non-negative )?(?:int|integer|float|number|bool|boolean|string|str|list|dict|tuple)\\b.{0,80}(?:got|not|but|received|found)|(?:got|received|found) (?:an? )?(?:<class )?'?(?:str|list|dict|NoneType|tuple)\\b|invalid truth value|expected (?:an? )?(?:int|float|str|list|dict|bool)\\w*,? (?:but )?got|int\\(\\) argument must be",
+            "ValueError: rope_scaling must be a dictionary, got list",
+        ),
+    ),
+    kind_confidence=0.4,
     fires="  File \"torch/optim/adamw.py\", line 36, in __init__\n    if not 0.0 <= lr:\nTypeError: '<=' not supported between instances of 'float' and 'str'",
     quiet="learning_rate: 0.003 (float)",
 )

@@ -56,6 +56,13 @@ RULE = cause(
     ),
     why="The library refuses the pair before anything is trained; the message names both.",
     next_check="papertrain check CONFIG",
+    kinds=(
+        (
+            "(?:not|in)compatible with|incompatible|cannot (?:both )?be (?:combined|used|set|enabled|passed|specified|configured)|can't (?:both )?be (?:combined|used|set|enabled|passed|specified|loaded)|can not be both|can't pass|not allowed (?:if|when|with)|not both|only one of|at the same time|simultaneously|together with|not (?:supported|possible|allowed|implemented|work\\w*) (?:with|for|when|in|together|if|on|yet)|(?:does not|doesn't|do not|don't) (?:work|support) (?:with|for|in)|is(?:n't| not) supported yet|are not supported|[Cc]onflicting|deactivate one",
+            "ValueError: Using --fsdp xxx together with --deepspeed is not possible, deactivate one of those flags.",
+        ),
+    ),
+    kind_confidence=0.42,
     fires="ValueError: At most one of fp16 and bf16 can be True, but not both",
     quiet="bf16: true, fp16: false",
 )

@@ -72,6 +72,17 @@ RULE = cause(
             "one of the values that the message lists", "papertrain check CONFIG --fix", proof="the config is accepted"
         ),
     ),
+    kinds=(
+        (
+            "\\b(?:unknown|unsupported|unrecogni[sz]ed|undefined|invalid)\\b(?! operand| literal)[\\w\\-` ]{0,40}\\b(?:type|option|strategy|method|mode|loss|optim\\w*|scheduler|backend|implementation|algorithm|stage|task|dtype|precision|format|choice|level|metric|style|template|name|value|kind|reduction|operation|attention|model|arch\\w*|adapter|engine|quantization|version)\\b",
+            "NotImplementedError: Unknown finetuning type: qlora2.",
+        ),
+        (
+            "(?:should|must|can|has to|expected to) (?:either )?be (?:either |one of|in |any of|among|set to one)|\\bis not (?:a )?(?:valid|recogni[sz]ed|supported|implemented|defined|accepted)\\b|not (?:recogni[sz]ed|in list|in the (?:list|registry))|(?:supported|possible|valid|allowed|available) (?:values|types|options|styles|choices|ops|data types|operations|kwargs)|please (?:choose|select|use one)|choose (?:from|between)|(?:only|currently only) (?:supports?|accepts?)|cannot instantiate unsupported|[Ss]hould be one of|does not support|invalid choice",
+            "ValueError: dtype can be one of: 'auto', 'float16', but received fp17; supported values are listed above",
+        ),
+    ),
+    kind_confidence=0.4,
     fires="ValueError: 'cosin' is not a valid SchedulerType, please select one of ['linear', 'cosine', 'constant']",
     quiet="scheduler: cosine",
 )

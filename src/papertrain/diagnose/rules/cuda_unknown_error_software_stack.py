@@ -28,6 +28,17 @@ RULE = cause(
             proof="torch.cuda.is_available() is True",
         ),
     ),
+    kinds=(
+        (
+            "No CUDA GPUs are available|no (?:available )?(?:GPUs?|CUDA)(?: device)?s? (?:is |are |was )?(?:found|available|detected)|CUDA (?:is )?not available|GPU is required|requires? (?:a )?(?:GPU|CUDA)\\b|only (?:be used|supported|available) on (?:CUDA|GPU)",
+            "RuntimeError: No CUDA GPUs are available",
+        ),
+        (
+            "CUDNN_STATUS_|cuDNN error|CUBLAS_STATUS_INVALID_VALUE|(?:libcublas|libcudart|libcudnn|libnccl|libnv\\w+|libcuda)\\b[\\w.]*.{0,80}(?:cannot|undefined|not found)|Triton Error \\[CUDA\\]",
+            "RuntimeError: cuDNN error: CUDNN_STATUS_NOT_INITIALIZED",
+        ),
+    ),
+    kind_confidence=0.45,
     fires="RuntimeError: CUDA unknown error - this may be due to an incorrectly set up environment, e.g. changing env variable CUDA_VISIBLE_DEVICES after program start.",
     quiet="CUDA 12.4 initialised",
 )

@@ -28,6 +28,21 @@ RULE = cause(
             proof="the run prints a tokenised example",
         ),
     ),
+    kinds=(
+        (
+            "KeyError: .{0,60}@ .{0,200}(?:examples?|samples?|rows?|items?|batch|datasets?|data|features?|element|record|instance|conversation|source|feature|inputs|df|x|ex|line)\\[",
+            "KeyError: 'context' @ train.py:fmt q = example['context']",
+        ),
+        (
+            "KeyError: '(?:train|test|validation|valid|dev|eval|image|images|audio|video|translation|question|context|answer|answers|completion|target|targets|tokens|ner_tags|input_ids|attention_mask|pixel_values|sentence\\d?|premise|hypothesis|id|conversation|system|tools|human|gpt|user|assistant|caption|file_name|path|filename|url|tags|summary|document|article|highlights|messages?|chosen|rejected|margin|score|reward)'",
+            "KeyError: 'validation'",
+        ),
+        (
+            "did not return a loss|Column \\d+ named \\w+ expected length|(?:dataset|data|example|sample|row|batch|input)s?\\b.{0,60}(?:must|should|does(?: not|n't)|needs? to|has to|required? to) (?:contain|have|include|provide).{0,60}(?:column|field|key|feature|chosen|rejected|prompt|completion|label)|(?:column|field|key|feature)s? .{0,60}(?:not found|missing|does(?: not|n't) exist|not (?:in|present)|required)|missing (?:required )?(?:column|field|key|feature)s?\\b|unpaired|paired format",
+            "ValueError: The model did not return a loss from the inputs, only the following keys: logits. For reference, the inputs it received are input_ids,attention_mask.",
+        ),
+    ),
+    kind_confidence=0.5,
     fires="KeyError: 'instruction'",
     quiet="columns: instruction, input, output",
 )

@@ -54,6 +54,12 @@ RULE = cause(
         fix("keep the columns", sets={"remove_unused_columns": False}, proof="one batch is printed"),
         fix("names that the model takes", "dataset = dataset.rename_column('label', 'labels')"),
     ),
+    kinds=(
+        (
+            "batch received was empty|You (?:must|have to|should) (?:specify|supply|provide) .{0,60}(?:input_ids|inputs_embeds|pixel_values|decoder_input_ids|input_features|labels)|got multiple values for argument 'input_ids'",
+            "ValueError: You must specify exactly one of input_ids or inputs_embeds",
+        ),
+    ),
     fires="IndexError: Invalid key: 1203 is out of bounds for size 0",
     quiet="The following columns in the training set don't have a corresponding argument in `BertForSequenceClassification.forward` and have been ignored: text.",
 )

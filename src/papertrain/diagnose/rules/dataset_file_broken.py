@@ -41,6 +41,12 @@ RULE = cause(
             proof="papertrain check finds no broken row",
         ),
     ),
+    kinds=(
+        (
+            "ArrowInvalid|ArrowTypeError|DatasetGenerationError|Couldn't cast|cannot mix list and non-list|Could not convert .{0,80}with type|UnicodeDecodeError|codec can't decode|An error occurred while generating the dataset|(?:jsonl?|csv|parquet).{0,60}(?:malformed|invalid|broken|cannot be parsed)",
+            "datasets.exceptions.DatasetGenerationError: An error occurred while generating the dataset",
+        ),
+    ),
     fires="pyarrow.lib.ArrowInvalid: JSON parse error: Missing a comma or '}' after an object member. in row 1",
     quiet="Generating train split: 1000 examples",
 )

@@ -28,6 +28,16 @@ RULE = cause(
             proof="papertrain check train.jsonl --show 1 prints the rendered text",
         ),
     ),
+    kinds=(
+        (
+            "TemplateError|(?:role|turn|conversation|message)s?\\b.{0,60}(?:must|should|alternate|expected|invalid|unknown|unexpected|not (?:a )?(?:supported|recogni[sz]ed|valid))|(?:unknown|invalid|unsupported|unexpected) (?:role|speaker|message|content type|conversation)|no valid messages|conversational",
+            "ValueError: Unknown role 'bot' in a message",
+        ),
+        (
+            "TypeError: (?:string indices must be integers|list indices must be integers).{0,400}@ .{0,200}(?:message|msg|conv|turn|role|content|example|sample|item|data)",
+            "TypeError: string indices must be integers @ data.py:to_text return m['content'] for m in example['messages']",
+        ),
+    ),
     fires="jinja2.exceptions.UndefinedError: 'dict object' has no attribute 'content'",
     quiet="messages: role, content",
 )

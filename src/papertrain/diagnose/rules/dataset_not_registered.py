@@ -56,6 +56,12 @@ RULE = cause(
             proof="the run prints the number of examples",
         ),
     ),
+    kinds=(
+        (
+            "[Uu]nknown split|[Bb]ad split|BuilderConfig .{0,40}not found|(?:can ?not|can't|couldn't|could not|unable to|failed to) (?:find|open|read|locate|load|access) .{0,40}(?:data ?set|data file|\\.(?:jsonl?|csv|parquet|arrow|txt|tsv)\\b)|Unable to find '|(?:data ?set|data file|data path|data_files?)\\b.{0,80}(?:not found|does(?: not|n't) exist|cannot be found|not (?:available|supported|defined))|No such file or directory: '[^']*\\.(?:jsonl?|csv|parquet|arrow|txt|tsv|idx|npy|png|jpe?g|wav|mp3|flac)'|[Cc]an ?not load dataset",
+            "ValueError: Unknown split \"validation\". Should be one of ['train'].",
+        ),
+    ),
     fires="ValueError: Undefined dataset my_reviews in dataset_info.json.",
     quiet="Loading dataset alpaca_en_demo.json...",
 )

@@ -27,6 +27,12 @@ RULE = cause(
             proof="papertrain check counts no row without a text",
         ),
     ),
+    kinds=(
+        (
+            "default_collate: batch must contain tensors.{0,120}NoneType|(?:expected|must be) (?:a )?(?:str|string|text)\\b.{0,60}(?:got|found|but|not) .{0,20}(?:None|NoneType|float|nan|int)|expected str(?:ing)? instance, (?:NoneType|float|int) found",
+            "TypeError: default_collate: batch must contain tensors, numpy arrays, numbers, dicts or lists; found <class 'NoneType'>",
+        ),
+    ),
     fires="ValueError: You need to specify either `text` or `text_target`.",
     quiet="texts: 5,120 rows, all strings",
 )

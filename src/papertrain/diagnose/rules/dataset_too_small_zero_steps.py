@@ -28,6 +28,12 @@ RULE = cause(
         fix("keep the last incomplete batch", sets={"dataloader_drop_last": False}),
         fix("no packing where the rows do not fill one pack", "eval_sample_packing: false   # axolotl"),
     ),
+    kinds=(
+        (
+            "(?:data ?set|dataloader|data|samples?|examples?|sequence|corpus|files?) .{0,24}(?:is|are|was|were|seems) empty|(?:empty|zero[- ](?:length|sized?)) (?:data ?set|dataloader|sequence|file|batch)|(?:no|not enough|zero) (?:\\w+ )?(?:samples?|examples?|data ?points?|rows|images|labels|training data)\\b|(?:size|length|number) (?:of .{0,30})?(?:is )?(?:0|zero)\\b.{0,40}(?:data|sample)|smaller than (?:the )?batch|ZeroDivisionError: .{0,60}@ .{0,200}(?:len\\(|loader|steps|epoch|samples|batch|count|total)",
+            "ValueError: Not enough samples (3) to fill 2 groups",
+        ),
+    ),
     fires="***** Running training *****\n  Num examples = 12\n  Total optimization steps = 0",
     quiet="  Total optimization steps = 1,926",
 )

@@ -19,6 +19,12 @@ RULE = cause(
         fix("let DDP look for them", sets={"ddp_find_unused_parameters": True}, proof="the second step passes"),
         fix("freeze or remove what is not used", "param.requires_grad_(False)", effect="experiment"),
     ),
+    kinds=(
+        (
+            "find_unused_parameters|unused param|did not receive grad",
+            "RuntimeError: set find_unused_parameters=True: some did not receive gradients",
+        ),
+    ),
     fires="RuntimeError: Expected to have finished reduction in the prior iteration before starting a new one. This error indicates that your module has parameters that were not used in producing loss.",
     quiet="DDP reducer: 24 buckets",
 )

@@ -30,6 +30,13 @@ RULE = cause(
             proof="the message is gone",
         ),
     ),
+    kinds=(
+        (
+            "(?:DeepSpeed|ds_config).{0,12}(?:config|json)\\b.{0,120}(?:but also|only one|mismatch|must|both|expected|invalid)|validation errors? for DeepSpeed|DeepSpeedConfigError|[Ff]ound `?(?:optimizer|scheduler)`? configured in the DeepSpeed|client provided optimizer",
+            "ValueError: Found `optimizer` configured in the DeepSpeed config, but no `scheduler`. Please configure a scheduler in the DeepSpeed config.",
+        ),
+    ),
+    kind_confidence=0.45,
     fires="ValueError: Please correct the following DeepSpeed config values that mismatch TrainingArguments values:\n- ds train_micro_batch_size_per_gpu=8 vs hf per_device_train_batch_size=4\nThe easiest method is to set these DeepSpeed config values to 'auto'.",
     quiet="DeepSpeed config values taken from TrainingArguments",
 )

@@ -76,6 +76,16 @@ RULE = cause(
             effect="experiment",
         ),
     ),
+    kinds=(
+        (
+            "(?:sequence|input|token|prompt|position)\\w* .{0,60}(?:longer|exceeds?|greater|larger) than .{0,60}(?:max\\w*|context|block|position)",
+            "ValueError: Input length of input_ids is 4213, it is longer than the maximum context of 4096",
+        ),
+        (
+            "IndexError: (?:index|tensor index)? ?\\d* ?.{0,20}out of (?:range|bounds).{0,80}@ .*(?:embedding|functional|sparse)",
+            "IndexError: index 50257 out of bounds @ torch/nn/modules/sparse.py",
+        ),
+    ),
     fires="../aten/src/ATen/native/cuda/Indexing.cu:1146: indexSelectLargeIndex: block: [66,0,0], thread: [1,0,0] Assertion `srcIndex < srcSelectDimSize` failed.",
     quiet="vocabulary 32000, embedding 32000",
 )

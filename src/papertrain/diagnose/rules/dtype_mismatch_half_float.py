@@ -31,6 +31,28 @@ RULE = cause(
         ),
         fix("one dtype for the odd layer", "layer.to(model.dtype)", effect="experiment"),
     ),
+    kinds=(
+        (
+            "not implemented for '(?:Half|BFloat16|half|bfloat16)'",
+            "RuntimeError: \"addmm_impl_cpu_\" not implemented for 'Half'",
+        ),
+        (
+            "(?:dtypes?|scalar types?|ScalarType|data types?|types)\\b.{0,100}\\b(?:match|same|mismatch|differ|got|but|and|!=).{0,80}\\b(?:Half|BFloat16|bfloat16|float16|c10::\\w+)\\b",
+            "RuntimeError: Index put requires the source and destination dtypes match, got BFloat16 for the destination and Float for the source.",
+        ),
+        (
+            "\\b(?:Half|BFloat16|bfloat16|float16|c10::\\w+)\\b.{0,40}\\b(?:but|and|!=|vs|expected|does not match)\\b.{0,60}\\b(?:Float|float|float32|Half|c10::\\w+|float16|bfloat16)\\b",
+            "RuntimeError: expected dtype torch.float16 for the cache but the key is float32",
+        ),
+        (
+            "unsupported ScalarType BFloat16|output tensor must have the same type as input",
+            "TypeError: Got unsupported ScalarType BFloat16",
+        ),
+        (
+            "(?:q, ?k,? (?:and )?v|quer(?:y|ies),? keys?,? and values?|inputs? and weights?|self and source)\\b.{0,40}same dtypes?",
+            "AssertionError: q, k, v must have the same dtype",
+        ),
+    ),
     fires="RuntimeError: expected scalar type Half but found Float",
     quiet="model dtype: float16",
 )

@@ -41,6 +41,12 @@ RULE = cause(
             "grep base_model_name_or_path adapter_config.json",
         ),
     ),
+    kinds=(
+        (
+            "vocab(?:ulary)?(?:_| )?size.{0,80}(?:mismatch|match|differ|larger|smaller|not equal|but)|resiz\\w+ .{0,24}embedding|not found in the vocabulary",
+            "ValueError: The student model has vocab_size 151936 but the teacher model has vocab_size 152064.",
+        ),
+    ),
     fires="RuntimeError: Error(s) in loading state_dict for PeftModelForCausalLM:\n\tsize mismatch for base_model.model.model.embed_tokens.weight: copying a param with shape torch.Size([32001, 4096]) from checkpoint, the shape in current model is torch.Size([32000, 4096]).",
     quiet="embedding of 32000 rows loaded",
 )

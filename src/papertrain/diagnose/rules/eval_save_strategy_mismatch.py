@@ -24,6 +24,13 @@ RULE = cause(
         ),
         fix("do not keep the best model", sets={"load_best_model_at_end": False}, effect="experiment"),
     ),
+    kinds=(
+        (
+            "(?:requires?|passed|needs?|without) (?:an? )?(?:eval\\w*|validation)[_ ]?(?:data ?set|strategy|split)?|didn't pass an .?eval_dataset|(?:eval|evaluation)[_ ]strategy.{0,120}(?:require|but|must|match|mismatch)|(?:save|saving)[_ ](?:steps|strategy).{0,120}(?:eval|multiple|match|require)|load_best_model_at_end",
+            "ValueError: You have set `args.eval_strategy` to steps but you didn't pass an `eval_dataset` to `Trainer`.",
+        ),
+    ),
+    kind_confidence=0.45,
     fires="ValueError: --load_best_model_at_end requires the save and eval strategy to match, but found\n- Evaluation strategy: steps\n- Save strategy: epoch",
     quiet="save strategy: steps, eval strategy: steps",
 )

@@ -26,6 +26,13 @@ RULE = cause(
             proof="python -c 'import flash_attn' passes",
         ),
     ),
+    kinds=(
+        (
+            "^(?:ImportError|OSError): .{0,200}(?:undefined symbol|DLL load failed)|operator \\w+::\\w+ does not exist|GLIBC(?:XX)?_[\\d.]+'? not found",
+            "RuntimeError: operator torchvision::nms does not exist",
+        ),
+    ),
+    kind_confidence=0.45,
     fires="ImportError: /env/lib/python3.10/site-packages/flash_attn_2_cuda.cpython-310-x86_64-linux-gnu.so: undefined symbol: _ZN3c105ErrorC2ENS_14SourceLocationESs",
     quiet="flash_attn 2.7.4 imported",
 )

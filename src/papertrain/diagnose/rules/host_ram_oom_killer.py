@@ -146,6 +146,16 @@ RULE = cause(
     ),
     why="Signal 9 without a traceback, nothing in the log from the program itself: while loading, preprocessing or offloading, host memory is the usual limit.",
     next_check="dmesg -T | grep -i 'killed process'; sacct -j <job> --format=JobID,MaxRSS,ReqMem   # a line there: memory; none: somebody's kill",
+    kinds=(
+        (
+            "paging file is too small|not enough memory: you tried to allocate|Unable to allocate [\\d.]+ [KMGT]?i?B|Cannot allocate memory",
+            "OSError: [WinError 1455] The paging file is too small for this operation to complete",
+        ),
+        (
+            "subprocess(?:es)? has abruptly died|process pool was terminated abruptly|worker (?:process )?died unexpectedly|checkpoint process died",
+            "RuntimeError: One of the subprocesses has abruptly died during map operation.To debug the error, disable multiprocessing.",
+        ),
+    ),
     fires="[2026-01-02 10:00:00,123] torch.distributed.elastic.multiprocessing.api: [ERROR] failed (exitcode: -9) local_rank: 0 (pid: 771) of binary: /usr/bin/python",
     quiet="killed 3 stale processes before the start, exitcode: 0",
 )

@@ -53,6 +53,16 @@ RULE = cause(
         ),
         fix("versions in which it is fixed", "pip install -U peft trl"),
     ),
+    kinds=(
+        (
+            "No inf checks were recorded",
+            "AssertionError: No inf checks were recorded for this optimizer.",
+        ),
+        (
+            "\\bno (?:\\w+ )?(?:trainable|learnable)\\b.{0,40}(?:param|weight|layer|pair)|no parameters? (?:to|that) (?:train|optimi[sz]e|require)|none of the (?:param\\w*|weights) (?:require|are trainable)",
+            "ValueError: No trainable parameters found in the model",
+        ),
+    ),
     fires="trainable params: 0 || all params: 6,738,415,616 || trainable%: 0.0000",
     quiet="trainable params: 4,194,304 || all params: 6,742,609,920 || trainable%: 0.0622",
 )

@@ -26,6 +26,16 @@ RULE = cause(
             proof="the printed 'trainable params' is above 0",
         ),
     ),
+    kinds=(
+        (
+            "(?:target|trainable|lora|adapter|peft).{0,20}modules?\\b.{0,120}(?:not found|no match|does(?: not|n't) (?:contain|exist|match)|not (?:exist|supported|in the)|is empty|cannot be found)",
+            "ValueError: lora_target_modules ['query'] do not match: the module does not exist",
+        ),
+        (
+            "no parameters matched|no (?:linear|lora|target) (?:layers?|modules?) (?:were |was )?found|Module \\S+ (?:is )?not found, please choose",
+            "ValueError: Module attn.qkv is not found, please choose from mlp, self_attn",
+        ),
+    ),
     fires="ValueError: Target modules {'q_proj', 'v_proj'} not found in the base model. Please check the target modules and try again.",
     quiet="target modules: q_proj, v_proj",
 )

@@ -26,6 +26,12 @@ RULE = cause(
             "remove device_map=… and low_cpu_mem_usage=… from from_pretrained",
         ),
     ),
+    kinds=(
+        (
+            "dispatched on the (?:CPU|cpu) or the disk|device_map (?:that )?(?:contains|has|had) .{0,40}(?:CPU|cpu|disk)|offload.{0,60}(?:disk|folder|_dir)|(?:on|is) (?:the )?meta device|meta tensors?",
+            "ValueError: Some modules are dispatched on the CPU or the disk. Make sure you have enough GPU RAM to fit the quantized model.",
+        ),
+    ),
     fires="NotImplementedError: Cannot copy out of meta tensor; no data! Please use torch.nn.Module.to_empty() instead of torch.nn.Module.to()",
     quiet="initialising on the meta device, then loading 4 shards",
 )

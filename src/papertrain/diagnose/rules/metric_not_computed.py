@@ -60,6 +60,12 @@ RULE = cause(
             proof="evaluation prints eval_loss",
         ),
     ),
+    kinds=(
+        (
+            "metric_for_best_model.{0,60}(?:must|not|provid|required|requires)|best_metric|KeyError: 'eval_",
+            "ValueError: `args.metric_for_best_model` must be provided when using 'best' save_strategy",
+        ),
+    ),
     fires="KeyError: 'eval_accuracy'",
     quiet="metric_for_best_model: eval_loss",
 )

@@ -74,6 +74,17 @@ RULE = cause(
         ),
         fix("offline, with a filled cache", env={"HF_HUB_OFFLINE": "1"}),
     ),
+    kinds=(
+        (
+            "HTTPSConnectionPool|Max retries exceeded|huggingface\\.co|hf\\.co|hf-mirror|RepositoryNotFound|EntryNotFound|LocalEntryNotFound|Name or service not known|Temporary failure in name resolution|40[134] Client Error|ReadTimeout|ProxyError|SSLError",
+            "requests.exceptions.ConnectionError: HTTPSConnectionPool(host='huggingface.co', port=443): Max retries exceeded with url: /x",
+        ),
+        (
+            "No such file or directory: '[^']*(?:config\\.json|tokenizer\\w*\\.\\w+|\\.safetensors|\\.bin|\\.pth?|\\.model|index\\.json|\\.gguf)'|no .{0,40}(?:model|weights?|safetensors)\\w* files? .{0,30}found|model.{0,60}(?:does not exist|not found|is not available)",
+            "FileNotFoundError: [Errno 2] No such file or directory: 'models/base/pytorch_model.bin.index.json'",
+        ),
+    ),
+    kind_confidence=0.45,
     fires="OSError: We couldn't connect to 'https://huggingface.co' to load the files, and couldn't find them in the cached files.",
     quiet="loading configuration file config.json from cache",
 )

@@ -22,6 +22,13 @@ RULE = cause(
         ),
         fix("weights in fp32, fp16 only under autocast", sets={"torch_dtype": "float32"}, effect="experiment"),
     ),
+    kinds=(
+        (
+            "probability tensor contains either",
+            "RuntimeError: probability tensor contains either `inf`, `nan` or element < 0",
+        ),
+    ),
+    kind_confidence=0.42,
     fires="fp16: true\n{'loss': 2.1, 'grad_norm': 3.0, 'learning_rate': 1e-05, 'epoch': 0.01}\n{'loss': nan, 'grad_norm': nan, 'learning_rate': 1e-05, 'epoch': 0.02}\n{'loss': nan, 'grad_norm': nan, 'learning_rate': 1e-05, 'epoch': 0.03}",
     quiet="fp16: true, loss scale 65536",
 )

@@ -20,6 +20,13 @@ RULE = cause(
             proof="every rank prints another device",
         ),
     ),
+    kinds=(
+        (
+            "NCCL error.{0,160}invalid (?:usage|argument)|ncclInvalid(?:Usage|Argument)",
+            "torch.distributed.DistBackendError: NCCL error in: ../ProcessGroupNCCL.cpp:1333, invalid usage (run with NCCL_DEBUG=WARN for details), NCCL version 2.18.1",
+        ),
+    ),
+    kind_confidence=0.45,
     fires="torch.distributed.DistBackendError: NCCL error in: ProcessGroupNCCL.cpp:1275, invalid usage\nDuplicate GPU detected : rank 0 and rank 1 both on CUDA device 4f000",
     quiet="rank 0 on CUDA device 4f000, rank 1 on CUDA device 52000",
 )

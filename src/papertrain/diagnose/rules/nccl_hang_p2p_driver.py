@@ -21,6 +21,12 @@ RULE = cause(
         fix("without peer-to-peer", env={"NCCL_P2P_DISABLE": "1"}, proof="the first all-reduce passes"),
         fix("a current driver", "nvidia-smi   # compare with the driver's release notes"),
     ),
+    kinds=(
+        (
+            "unhandled cuda error|ncclUnhandledCudaError|NCCL error.{0,160}cuda",
+            "torch.distributed.DistBackendError: NCCL error in: ProcessGroupNCCL.cpp:1333, unhandled cuda error, NCCL version 2.18.1",
+        ),
+    ),
     fires="ncclUnhandledCudaError: Call to CUDA function failed.\nLast error:\nCuda failure 'peer access is not supported between these two devices'",
     quiet="NCCL INFO P2P Chunksize set to 524288",
 )

@@ -32,6 +32,12 @@ RULE = cause(
         ),
         fix("look at the link", "ibstat; dmesg -T | grep -iE 'mlx5|link down'; NCCL_DEBUG=INFO torchrun …"),
     ),
+    kinds=(
+        (
+            "^(?:RuntimeError|ConnectionResetError|DistNetworkError)\\b.{0,80}Connection (?:reset|closed) by peer|lost connection|node(?:s)? (?:died|lost)",
+            "RuntimeError: Connection reset by peer",
+        ),
+    ),
     fires="torch.distributed.DistBackendError: NCCL error in: ../torch/csrc/distributed/c10d/ProcessGroupNCCL.cpp:1691, remote process exited or there was a network error, NCCL version 2.19.3\nncclRemoteError: A call failed possibly due to a network error or a remote process exiting prematurely.",
     quiet="NCCL INFO comm 0x5581 rank 0 nranks 2 - Init COMPLETE",
 )

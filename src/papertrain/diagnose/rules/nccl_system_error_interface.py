@@ -20,6 +20,13 @@ RULE = cause(
             proof="NCCL_DEBUG=INFO prints 'NET/Socket : Using [0]<interface>'",
         ),
     ),
+    kinds=(
+        (
+            "connectFullMesh|NCCL error.{0,160}(?:internal error|system error|remote)|ncclInternalError|no (?:usable|suitable) (?:network )?(?:interface|device)|connection to the C10d store|makeDeviceFor(?:Hostname|Interface)|Unable to (?:resolve hostname|find address)",
+            "RuntimeError: Gloo connectFullMesh failed with [../third_party/gloo/gloo/transport/tcp/pair.cc:144] no error",
+        ),
+    ),
+    kind_confidence=0.42,
     fires="node2:311:377 [0] bootstrap.cc:45 NCCL WARN Bootstrap : no socket interface found\nNCCL error in: ProcessGroupNCCL.cpp:1331, internal error",
     quiet="NCCL INFO NET/Socket : Using [0]eth0:10.0.0.2<0>",
 )

@@ -37,6 +37,12 @@ RULE = cause(
         ),
         fix("steps instead of epochs for streamed data", sets={"max_steps": "<steps>"}, effect="experiment"),
     ),
+    kinds=(
+        (
+            "store.based barrier|monitoredBarrier|barrier.{0,60}timed? ?out|wait(?:ing)? timeout after",
+            "RuntimeError: Timed out initializing process group in store based barrier on rank: 1, for key: store_based_barrier_key:1 (world_size=2, worker_count=4, timeout=0:30:00)",
+        ),
+    ),
     fires="{'loss': 1.31, 'grad_norm': 0.8, 'learning_rate': 1e-05, 'epoch': 0.98}\n{'loss': 1.29, 'grad_norm': 0.8, 'learning_rate': 1e-05, 'epoch': 0.99}\n[rank2]:[E ProcessGroupNCCL.cpp:563] [Rank 2] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=40121, OpType=ALLREDUCE, NumelIn=4096, NumelOut=4096, Timeout(ms)=1800000) ran for 1800511 milliseconds before timing out.\n[rank0]:[E ProcessGroupNCCL.cpp:563] [Rank 0] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=40119, OpType=ALLGATHER, NumelIn=1, NumelOut=4, Timeout(ms)=1800000) ran for 1800398 milliseconds before timing out.",
     quiet="{'loss': 1.31, 'grad_norm': 0.8, 'learning_rate': 1e-05, 'epoch': 0.98}",
 )

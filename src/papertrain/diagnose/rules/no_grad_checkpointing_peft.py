@@ -53,6 +53,17 @@ RULE = cause(
             proof="grad_norm above 0 at the first step",
         ),
     ),
+    kinds=(
+        (
+            "(?:does not|doesn't|do not|don't|must|should) (?:have |be )?require[sd]?[_ ]grad|no grad_fn|has no (?:grad|gradient)\\b",
+            "RuntimeError: cannot register a hook on a tensor that doesn't require gradient",
+        ),
+        (
+            "only Tensors of floating point (?:and complex )?dtype can require gradients",
+            "RuntimeError: only Tensors of floating point and complex dtype can require gradients",
+        ),
+    ),
+    kind_confidence=0.45,
     fires="UserWarning: None of the inputs have requires_grad=True. Gradients will be None\nRuntimeError: element 0 of tensors does not require grad and does not have a grad_fn",
     quiet="UserWarning: None of the inputs have requires_grad=True. Gradients will be None\n{'loss': 1.9, 'grad_norm': 0.8, 'learning_rate': 1e-05, 'epoch': 0.1}",
 )

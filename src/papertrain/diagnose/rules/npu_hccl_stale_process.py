@@ -25,6 +25,12 @@ RULE = cause(
             proof="npu-smi info shows no process before the start",
         ),
     ),
+    kinds=(
+        (
+            "HCCL error|hccl\\w*.{0,60}(?:fail|error)|E[IJ]\\d{4}",
+            "RuntimeError: HCCL error in: torch_npu/csrc/distributed/ProcessGroupHCCL.cpp:64",
+        ),
+    ),
     fires="RuntimeError: HCCL error in: torch_npu/csrc/distributed/ProcessGroupHCCL.cpp:64.\n[Error]: tsd client wait response fail, device response code[1]. unknown device error.",
     quiet="HCCL communicator created",
 )

@@ -28,6 +28,12 @@ RULE = cause(
             proof="the import passes",
         ),
     ),
+    kinds=(
+        (
+            "numpy.{0,60}(?:version|dtype size|downgrade|<\\s*2|has no attribute)|_ARRAY_API|np\\.\\w+.{0,30}(?:removed|deprecated)",
+            "AttributeError: `np.unicode_` was removed; numpy version 2 is installed",
+        ),
+    ),
     fires="AttributeError: module 'numpy' has no attribute 'bool'.",
     quiet="numpy 1.26.4",
 )

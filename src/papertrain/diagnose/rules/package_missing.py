@@ -116,6 +116,13 @@ RULE = cause(
             proof="the import passes",
         ),
     ),
+    kinds=(
+        (
+            "\\b(?:pip3?|conda|uv pip|apt(?:-get)?) install\\b|\\bplease install\\b|(?:is|are|be|been|was|not) (?:not )?installed\\b|requires? the `?[\\w.-]+`? (?:library|package|extra|module)|(?:library|package|module)\\b.{0,40}(?:was |is )?(?:not found|required|missing|not available|unavailable)|cannot open shared object file",
+            "ImportError: Loading an AWQ quantized model requires auto-awq library (`pip install autoawq`)",
+        ),
+    ),
+    kind_confidence=0.45,
     fires="ModuleNotFoundError: No module named 'jieba'",
     quiet="imported jieba 0.42",
 )

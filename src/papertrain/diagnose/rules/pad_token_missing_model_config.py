@@ -22,6 +22,12 @@ RULE = cause(
             proof="a batch of two passes",
         ),
     ),
+    kinds=(
+        (
+            "pad(?:ding)?[_ ]token(?:_id)?.{0,100}(?:not|must|none|missing|undefined|require|no )|no pad(?:ding)? token",
+            "ValueError: Pad_token_id must be set in the configuration of the model, in order to pad tensors",
+        ),
+    ),
     fires="ValueError: Cannot handle batch sizes > 1 if no padding token is defined.",
     quiet="pad token: <pad> (id 0)",
 )

@@ -24,6 +24,13 @@ RULE = cause(
             proof="the three shapes agree",
         ),
     ),
+    kinds=(
+        (
+            "(?:heads?|hidden|dim(?:ension)?s?|size|seq\\w*|vocab\\w*|layers?|experts?|\\d+)\\b.{0,60}(?:divisible by|multiple of|evenly (?:divide|split))|cannot (?:be )?(?:evenly )?split",
+            "AssertionError: number of attention heads must be divisible by tensor parallel size",
+        ),
+    ),
+    kind_confidence=0.45,
     fires="RuntimeError: The expanded size of the tensor (517) must match the existing size (502) at non-singleton dimension 3.",
     quiet="sequence length 512 on all ranks",
 )

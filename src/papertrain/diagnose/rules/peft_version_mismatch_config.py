@@ -29,6 +29,12 @@ RULE = cause(
             "cp adapter_config.json adapter_config.json.bak   # then delete the key that the message names",
         ),
     ),
+    kinds=(
+        (
+            "version of PEFT|peft ?[><=]=? ?\\d|(?:upgrade|update|install|requires?) .{0,24}\\bpeft\\b|from 'peft",
+            "ValueError: The version of PEFT you are using is not compatible, please use a version that is greater than 0.6.1",
+        ),
+    ),
     fires="TypeError: LoraConfig.__init__() got an unexpected keyword argument 'corda_config'",
     quiet="peft 0.18.1, adapter saved by 0.18.1",
 )

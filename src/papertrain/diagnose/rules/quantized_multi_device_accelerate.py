@@ -26,6 +26,12 @@ RULE = cause(
             "pip install -U accelerate; python train.py …",
         ),
     ),
+    kinds=(
+        (
+            "device_map.{0,20}auto.{0,120}(?:quantized|4bit|8bit|4-bit|8-bit|distributed)|`?\\.to`? is not supported for `?[48]-?bit",
+            "ValueError: `.to` is not supported for `4-bit` or `8-bit` bitsandbytes models. Please use the model as it is",
+        ),
+    ),
     fires="ValueError: You can't train a model that has been loaded with `device_map='auto'` in any distributed mode. Please rerun your script specifying `--num_processes=1` or by launching with `python {{myscript.py}}`.",
     quiet="device_map: {'': 0}",
 )

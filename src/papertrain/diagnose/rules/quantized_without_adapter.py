@@ -26,6 +26,12 @@ RULE = cause(
             proof="trainable params above 0",
         ),
     ),
+    kinds=(
+        (
+            "(?:fine-?tun|train)\\w*.{0,60}(?:quantized|8-?bit|4-?bit).{0,80}(?:not support|not possible|not yet|require|only)|(?:quantized|load_in_[48]bit).{0,80}(?:only be used for|without (?:setting )?an adapter|requires? (?:an )?adapter|do(?:es)? not support training)",
+            "ValueError: load_in_8bit and load_in_4bit are not supported without setting an adapter for training.",
+        ),
+    ),
     fires="ValueError: You cannot perform fine-tuning on purely quantized models. Please attach trainable adapters on top of the quantized model to correctly perform fine-tuning.",
     quiet="4-bit model with LoRA adapters",
 )

@@ -25,6 +25,12 @@ RULE = cause(
         ),
         fix("or begin anew", sets={"resume_from_checkpoint": None}, proof="training starts at step 0"),
     ),
+    kinds=(
+        (
+            "(?:checkpoint|ckpt|resume\\w*)\\b.{0,80}(?:not found|does(?: not|n't) exist|no such|cannot be found|is missing)|(?:can ?not|can't|couldn't|could not|unable to|failed to) (?:find|load|locate|open)(?: any| the| a)?.{0,30}(?:checkpoint|ckpt)|No such file or directory: '[^']*(?:ckpt|checkpoint)[^']*'",
+            "RuntimeError: Unable to find any checkpoint in runs/base",
+        ),
+    ),
     fires="ValueError: Can't find a valid checkpoint at out/checkpoint-500",
     quiet="Resuming training from out/checkpoint-500",
 )

@@ -23,6 +23,12 @@ RULE = cause(
         ),
         fix("the older format (before transformers 5)", sets={"save_safetensors": False}),
     ),
+    kinds=(
+        (
+            "shared tensors|tied weights.{0,60}sav|share memory",
+            "RuntimeError: cannot save shared tensors in this format",
+        ),
+    ),
     fires="RuntimeError: Some tensors share memory, this will lead to duplicate memory on disk and potential differences when loading them again: [{'lm_head.weight', 'model.embed_tokens.weight'}]",
     quiet="tied weights: lm_head, embed_tokens",
 )

@@ -27,6 +27,12 @@ RULE = cause(
             proof="the checksums agree after 100 steps",
         ),
     ),
+    kinds=(
+        (
+            "expects same model across all ranks|appears not to match sizes of the same param|(?:different|inconsistent).{0,30}(?:param\\w*|shapes?).{0,30}(?:rank|process)",
+            "RuntimeError: DDP expects same model across all ranks, but Rank 1 has 291 params, while rank 0 has inconsistent 290 params.",
+        ),
+    ),
     fires="WARNING layernorm weights not equal across ranks: max difference 3.1e-3",
     quiet="parameters equal on all ranks",
 )

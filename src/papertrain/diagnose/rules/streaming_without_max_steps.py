@@ -24,6 +24,12 @@ RULE = cause(
         ),
         fix("or read the data whole, where it fits", "load_dataset(…, streaming=False)", proof="training starts"),
     ),
+    kinds=(
+        (
+            "max_steps.{0,80}(?:must|require|positive|specif|set|since)|(?:requires?|set) `?max_steps|(?:IterableDataset|[Ss]treaming dataset|[Ii]terable datasets?)\\b.{0,80}(?:not support|require|does(?: not|n't)|not yet|must)",
+            "ValueError: Streaming dataset does not support index access.",
+        ),
+    ),
     fires="ValueError: The train_dataset does not implement __len__, max_steps has to be specified.",
     quiet="streaming: true, max_steps: 2000",
 )

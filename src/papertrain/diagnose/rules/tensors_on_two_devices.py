@@ -53,6 +53,12 @@ RULE = cause(
             proof="the first step passes",
         ),
     ),
+    kinds=(
+        (
+            "(?:on|in) (?:the )?(?:same|original|different|two|another|wrong) devices?\\b|found (?:one of them )?on device|device (?:type )?mismatch|(?:cpu|cuda:\\d+).{0,24}\\b(?:and|but|vs)\\b.{0,40}\\b(?:cpu|cuda:\\d+)\\b",
+            "RuntimeError: module must have its parameters and buffers on device cuda:0 (device_ids[0]) but found one of them on device: cpu",
+        ),
+    ),
     fires="RuntimeError: Expected all tensors to be on the same device, but found at least two devices, cuda:1 and cuda:0!",
     quiet="all tensors on cuda:0",
 )

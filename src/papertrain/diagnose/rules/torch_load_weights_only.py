@@ -26,6 +26,12 @@ RULE = cause(
         ),
         fix("a transformers that knows torch 2.6", "pip install -U transformers accelerate"),
     ),
+    kinds=(
+        (
+            "weights_only",
+            "RuntimeError: pass weights_only=False to read this file",
+        ),
+    ),
     fires="_pickle.UnpicklingError: Weights only load failed. This file can still be loaded, to do so you have two options: (1) re-running `torch.load` with `weights_only` set to `False`",
     quiet="torch.load finished",
 )

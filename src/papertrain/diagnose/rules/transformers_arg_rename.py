@@ -156,6 +156,17 @@ RULE = cause(
     ),
     why="The library renamed it: the refused name tells whether the library is newer or older than the script.",
     next_check="pip show transformers trl | grep -E 'Name|Version'",
+    kinds=(
+        (
+            "cannot import name '\\w+' from '(?:transformers|trl|huggingface_hub|datasets|tokenizers|sentence_transformers|diffusers)\\b|module '(?:transformers|trl|datasets|diffusers)[\\w.]*' has no attribute",
+            "ImportError: cannot import name 'top_k_top_p_filtering' from 'transformers'",
+        ),
+        (
+            "missing \\d+ required positional arguments?: .{0,160}@ .{0,200}(?:transformers|trl|peft)/",
+            "TypeError: _prepare_inputs() missing 1 required positional arguments: 'num_items' @ site-packages/transformers/trainer.py:training_step",
+        ),
+    ),
+    kind_confidence=0.45,
     fires="TypeError: TrainingArguments.__init__() got an unexpected keyword argument 'evaluation_strategy'",
     quiet="TypeError: train() got an unexpected keyword argument 'colour'",
 )

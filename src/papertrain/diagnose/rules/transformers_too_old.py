@@ -25,6 +25,12 @@ RULE = cause(
             proof="the config loads",
         ),
     ),
+    kinds=(
+        (
+            "(?:requires?|need|upgrade|update|newer|latest)\\b.{0,60}\\btransformers\\b|\\btransformers\\b ?[><=]=? ?v?\\d|(?:Tokenizer|Processor|Model|Config)\\w* class \\w+ does not exist|(?:class|model type|architecture|model)\\b.{0,60}(?:does not exist or is not currently imported|not (?:recogni[sz]ed|registered))",
+            "ValueError: Tokenizer class Qwen2Tokenizer does not exist or is not currently imported.",
+        ),
+    ),
     fires="ValueError: The checkpoint you are trying to load has model type `qwen3` but Transformers does not recognize this architecture. This could be because of an issue with the checkpoint, or because your version of Transformers is out of date.",
     quiet="model type qwen3 loaded",
 )

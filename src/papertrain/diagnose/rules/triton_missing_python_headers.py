@@ -25,6 +25,12 @@ RULE = cause(
         ),
         fix("without compilation", env={"TORCH_COMPILE_DISABLE": "1"}),
     ),
+    kinds=(
+        (
+            "(?:working )?triton installation|libcuda\\.so cannot found|backend=.?inductor.? raised|BackendCompilerFailed|InductorError",
+            "torch._dynamo.exc.BackendCompilerFailed: backend='inductor' raised:\nRuntimeError: Cannot find a working triton installation.",
+        ),
+    ),
     fires="/tmp/tmpa1/main.c:5:10: fatal error: Python.h: No such file or directory",
     quiet="triton 3.1.0",
 )
