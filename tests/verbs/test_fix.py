@@ -10,6 +10,7 @@ import pytest
 from workspaces import make_workspace
 
 from papertrain.core.errors import PapertrainError, Refused
+from papertrain.verbs.check import check
 from papertrain.verbs.diagnose import diagnose
 from papertrain.verbs.fix import fix
 from papertrain.verbs.fixing import applying
@@ -33,6 +34,27 @@ def test_without_yes_nothing_is_written(loose: tuple[Path, Path]) -> None:
     report = fix(ds, "D1.F1", log=[log])
     assert ds.read_text() == DS and '"overlap_comm": false' in report.body and report.exit_code() == 0
     assert report.action and report.action.endswith("--yes") and not report.data["applied"]
+
+
+def test_a_dry_run_shows_the_same_and_writes_nothing_whatever_else_is_asked(loose: tuple[Path, Path]) -> None:
+    ds, log = loose
+    before = {f: f.read_bytes() for f in ds.parent.rglob("*") if f.is_file()}
+    report = fix(ds, "D1.F1", log=[log], yes=True, try_=True, dry_run=True)
+    assert report == fix(ds, "D1.F1", log=[log])
+    assert '"overlap_comm": false' in report.body and not report.data["applied"]
+    assert {f: f.read_bytes() for f in ds.parent.rglob("*") if f.is_file()} == before
+
+
+def test_a_dry_run_of_a_finding_writes_nothing(tmp_path: Path) -> None:
+    file = tmp_path / "sft.json"
+    file.write_text(
+        '{"learning_rat": 1e-5, "stage": "sft", "template": "qwen", "model_name_or_path": "x", "dataset": "y"}'
+    )
+    (found,) = [f for f in check([file]).data["findings"] if f["rule"] == "TR201"]
+    shown = fix(file, found["id"], yes=True, dry_run=True)
+    assert not shown.data["applied"] and "learning_rate" in shown.body
+    assert [f.name for f in tmp_path.iterdir()] == ["sft.json"] and 'learning_rat"' in file.read_text()
+    assert fix(file, found["id"], yes=True).data["applied"]
 
 
 def test_with_yes_one_value_changes_and_the_user_s_own_secret_stays(loose: tuple[Path, Path]) -> None:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from papertrain.core.commands import quoted
-from papertrain.core.params import Arg, EnvArg, ModeArg
+from papertrain.core.params import Arg, DryRunArg, EnvArg, ModeArg
 from papertrain.core.report import Report
 from papertrain.core.sentences import translated
 from papertrain.core.texts import say
@@ -28,10 +29,11 @@ def fix(
     try_: Annotated[bool, Arg("after applying: really run a few steps")] = False,
     env: EnvArg = None,
     mode: ModeArg = None,
+    dry_run: DryRunArg = False,
 ) -> Report:
     """Apply a change that diagnose or check proposed, keep the way back, and prove it.
 
-    Without --yes the difference is shown and nothing is written. A file that has changed since is refused. Changes marked
+    Without --yes, and with --dry-run, the difference is shown and nothing is written. A file that has changed since is refused. Changes marked
     `experiment` wait for a confirmed plan in standard mode. The way back is a patch beside the notes in debug/.
 
       papertrain fix ds_z2.json D1.F1 --log train.log            show it
@@ -41,12 +43,16 @@ def fix(
     """
     from papertrain.core.errors import PapertrainError
     from papertrain.core.gate import decide_mode
+    from papertrain.core.writing import only_reading
 
     if str(target) != "-" and not Path(target).exists():
         raise PapertrainError("no such file or folder", code="missing-file", file=target)
-    if id.upper().startswith("F-"):
-        return fix_finding(Path(target), id, yes=yes, mode=decide_mode(mode, Path(target)))
-    return fix_diagnosis(Path(target), id, log, config, plan, env, yes=yes, try_=try_, mode=mode)
+    if dry_run:
+        yes = try_ = False
+    with only_reading() if dry_run else nullcontext():
+        if id.upper().startswith("F-"):
+            return fix_finding(Path(target), id, yes=yes, mode=decide_mode(mode, Path(target)))
+        return fix_diagnosis(Path(target), id, log, config, plan, env, yes=yes, try_=try_, mode=mode)
 
 
 def fix_finding(target: Path, id: str, *, yes: bool, mode: Mode) -> Report:
