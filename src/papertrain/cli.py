@@ -37,7 +37,9 @@ def main(argv: list[str] | None = None) -> int:
             warnings.simplefilter("ignore")
             return _run(args)
     except KeyboardInterrupt:
-        _tell("\ninterrupted: nothing half-written is left behind\n")
+        from papertrain.core.texts import say
+
+        _tell(say("\ninterrupted: nothing half-written is left behind") + "\n")
         return INTERRUPTED
     except BrokenPipeError:
         _give_up_output()
@@ -353,7 +355,7 @@ def _face_options(group: Any) -> None:
     group.add_argument("-q", "--quiet", action="store_true", help=helped("only the result, no progress"))
     group.add_argument(
         "--lang",
-        choices=("en", "zh"),
+        type=_lang,
         metavar="en|zh",
         default=_language(),
         help=helped("language of the sentences (default: PAPERTRAIN_LANG, else the locale)"),
@@ -370,9 +372,19 @@ def _face_options(group: Any) -> None:
 
 def _asked_language(args: list[str]) -> str:
     """What --lang says in a command line that may not be one."""
+    from papertrain.core.texts import of_locale
+
     words = [word for arg in args for word in arg.split("=", 1)]
     after = words.index("--lang") + 1 if "--lang" in words else len(words)
-    return words[after] if words[after:] and words[after] in ("en", "zh") else _language()
+    return (of_locale(words[after]) if words[after:] else None) or _language()
+
+
+def _lang(word: str) -> str:
+    from papertrain.core.texts import LANGUAGES, of_locale
+
+    if (found := of_locale(word)) is None:
+        raise argparse.ArgumentTypeError(f"invalid choice: {word!r} (choose from {', '.join(LANGUAGES)})")
+    return found
 
 
 def _language() -> str:

@@ -15,9 +15,10 @@ from pathlib import Path
 import pytest
 
 from papertrain import verbs
+from papertrain.cli import main
 from papertrain.core.errors import PapertrainError
 from papertrain.core.sentences import COMMENT, translated
-from papertrain.core.texts import CATALOGUES, language
+from papertrain.core.texts import CATALOGUES, language, of_locale
 from papertrain.core.wide import folded, width
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -197,6 +198,33 @@ def test_an_error_keeps_its_values_its_place_and_its_code(zh: None) -> None:
     assert error.one_line() == "work:3: 方法 'a {b} c' 没有计划；是否指 ours？"
     assert error.error()["says"] == "方法 'a {b} c' 没有计划" and error.error()["code"] == "no-plan"
     assert PapertrainError("the moon is made of cheese").one_line() == "the moon is made of cheese"
+
+
+def test_values_that_stand_side_by_side_are_found_as_one(zh: None) -> None:
+    told = translated("ours (seed 1): 15 of 60 predictions are no gold label and count as wrong: 'neg' (15) …")
+    assert told == "ours (seed 1)：60 条预测中有 15 条不是标准标签，按错误计：'neg' (15) …"
+
+
+def test_what_an_error_names_is_chinese_too(zh: None) -> None:
+    assert translated("file expected, this is a folder") == "应为 文件，这里是 文件夹"
+    assert "UTF-8" in translated(r"a name in the plan is not UTF-8, and no config can hold it: a\xff")[-30:]
+    assert not re.search("[a-z]{4}", translated("results file expected, this is made by the system as it is read"))
+
+
+@pytest.mark.parametrize(
+    ("word", "language"),
+    [("zh", "zh"), ("zh_CN.UTF-8", "zh"), ("zh-Hans", "zh"), ("ZH", "zh"), ("en_US.UTF-8", "en"), ("C", "en"), ("C.UTF-8", "en"), ("fr_FR", None), ("", None), ("zhuyin", None)],
+)  # fmt: skip
+def test_a_language_may_be_named_as_a_locale_is(word: str, language: str | None) -> None:
+    assert of_locale(word) == language
+
+
+@pytest.mark.parametrize("argv", [["next", "/nope", "--lang", "zh_CN.UTF-8"], ["--lang=zh-Hans", "next", "/nope"]])
+def test_the_option_takes_what_the_variable_takes(argv: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(argv) == 2
+    assert "没有这个文件夹" in capsys.readouterr().err
+    assert main(["next", "/nope", "--lang", "fr"]) == 2
+    assert "choose from en, zh" in capsys.readouterr().err
 
 
 def test_two_sentences_are_translated_one_by_one(zh: None) -> None:

@@ -10,6 +10,8 @@ from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from typing import Any
 
+from papertrain.core.texts import say
+
 PLAIN_SECONDS = 20.0
 
 quiet: ContextVar[bool] = ContextVar("quiet", default=False)
@@ -46,7 +48,16 @@ def bar(label: str, *, width: int = 28, every_seconds: float = 0.1) -> Iterator[
             if now - last >= PLAIN_SECONDS and 0 < done < total:
                 last = now
                 left = (now - start) * (total - done) / done
-                tell(f"{label}: {done:,} of {total:,}, {100 * done / total:.0f} %, about {left:.0f} s left\n")
+                rest = say("about {left:.0f} s left", left=left)
+                sentence = say(
+                    "{label}: {done:,} of {total:,}, {percent:.0f} %, {rest}",
+                    label=label,
+                    done=done,
+                    total=total,
+                    percent=100 * done / total,
+                    rest=rest,
+                )
+                tell(f"{sentence}\n")
 
         yield now_and_then
         return
@@ -59,7 +70,7 @@ def bar(label: str, *, width: int = 28, every_seconds: float = 0.1) -> Iterator[
         last = now
         share = min(1.0, done / total) if total > 0 else 0.0
         left = (now - start) * (1 - share) / share if share > 0.01 else None
-        rest = "" if left is None else f" {left:4.0f} s left"
+        rest = "" if left is None else " " + say("about {left:.0f} s left", left=left)
         filled = int(share * width)
         tell(f"\r{label} {'█' * filled}{'·' * (width - filled)} {100 * share:3.0f} %{rest}\x1b[K")
 

@@ -6,6 +6,7 @@ in `core/catalogues/<language>-*.toml`, and its values are put into the other la
 
 from __future__ import annotations
 
+import re
 import string
 import tomllib
 from functools import lru_cache
@@ -21,6 +22,7 @@ the third a long one must stand behind or before a mark: `{n} tokens` is no temp
 WORDS = 3
 MARKS = frozenset(":;,(→")
 COMMENT = "   # "
+RUN = re.compile(r"(?:\{\w+\}){2,}")
 
 Template = tuple[tuple[str, ...], tuple[str, ...], str]
 """The fixed pieces, the names of the values between them, and the other language's template."""
@@ -113,6 +115,7 @@ def _known(lang: str) -> tuple[dict[str, str], list[tuple[str, Template]]]:
             entries |= {k: v for k, v in table.items() if v}
     exact, made = {}, []
     for english, other in entries.items():
+        english, other = _merged(english, other)
         pieces, names = _split(english)
         if not names:
             plain, told = (x.replace("{{", "{").replace("}}", "}") for x in (english, other))
@@ -121,6 +124,15 @@ def _known(lang: str) -> tuple[dict[str, str], list[tuple[str, Template]]]:
         elif _letters(pieces) >= SURE and len(set(names)) == len(names):
             made.append((max(pieces, key=len), (pieces, names, _plain(other))))
     return exact, sorted(made, key=lambda t: -sum(map(len, t[1][0])))
+
+
+def _merged(english: str, other: str) -> tuple[str, str]:
+    """`{listed}{more}` is one value to whoever finds the two in a sentence, if they stand together in both languages."""
+    for run in RUN.findall(english):
+        if run in other:
+            first = run[: run.index("}") + 1]
+            english, other = english.replace(run, first, 1), other.replace(run, first, 1)
+    return english, other
 
 
 def _split(template: str) -> tuple[tuple[str, ...], tuple[str, ...]]:

@@ -6,6 +6,7 @@ say("{n} errors in {files} files", n=2, files=3)
 from __future__ import annotations
 
 import os
+import re
 import tomllib
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,6 +19,8 @@ from papertrain.core.counts import agreed
 
 language: ContextVar[str] = ContextVar("language", default="en")
 """`en` or `zh`; set once by the face that shows the answer."""
+
+LANGUAGES = ("en", "zh")
 
 CATALOGUES = Path(__file__).with_name("catalogues")
 
@@ -37,8 +40,15 @@ def catalogue(lang: str) -> dict[str, str]:
 def of_environment() -> str:
     """PAPERTRAIN_LANG, else the locale (`zh_CN.UTF-8`), as gettext reads it; English for any that is not known here."""
     said = next((v for n in ("PAPERTRAIN_LANG", "LC_ALL", "LC_MESSAGES", "LANG") if (v := os.environ.get(n))), "en")
-    word = said.lower()[:2]
-    return word if word in ("en", "zh") else "en"
+    return of_locale(said) or "en"
+
+
+def of_locale(word: str) -> str | None:
+    """The language of `zh`, `zh-Hans`, `zh_CN.UTF-8`, `C`; None for any that is not known here."""
+    if word.partition(".")[0] in ("C", "POSIX"):
+        return "en"
+    found = re.split(r"[-_.@]", word.strip().lower(), maxsplit=1)[0]
+    return found if found in LANGUAGES else None
 
 
 @contextmanager

@@ -17,6 +17,7 @@ import msgspec
 from papertrain.core.errors import PapertrainError
 from papertrain.core.evidence import superseded
 from papertrain.core.results import Evidence
+from papertrain.core.texts import say
 from papertrain.core.values import Value
 from papertrain.evidence.bundle import Archive
 
@@ -73,10 +74,17 @@ def verify(archive: Archive, recompute: Recompute) -> Verdict:
         reread += found
     left = sum(1 for e in entries if e.value is not None and e.id not in old) - reread
     if old:
-        notes.append(f"{len(old)} earlier readings were replaced by later ones of the same claim, and were passed over")
+        notes.append(
+            say("{n} earlier readings were replaced by later ones of the same claim, and were passed over", n=len(old))
+            if len(old) > 1
+            else say("one earlier reading was replaced by a later one of the same claim, and was passed over")
+        )
     if left:
         notes.append(
-            f"{left} numbers have a source with no pointer that can be followed here: their digest was held, their value was not read again"
+            say(
+                "{n} numbers have a source with no pointer that can be followed here: their digest was held, their value was not read again",
+                n=left,
+            )
         )
     return Verdict(files=len(listed), numbers=len(entries), reread=reread, faults=tuple(faults), notes=tuple(notes))
 

@@ -136,5 +136,6 @@ def alternatives(plan: TrainingPlan) -> str:
         )
         for a in plan.alternatives
     ]  # fmt: skip
-    heads = (say("another way"), say("fits"), say("changes"), say("memory"), say("a step"))
+    memory = say("memory") if plan.compute.gpu.id == "cpu" else say("memory per card")
+    heads = (say("another way"), say("fits"), say("changes"), memory, say("a step"))
     return f"<h3>{escape(say('Alternatives'))}</h3>" + table(heads, rows, numeric=(3, 4))

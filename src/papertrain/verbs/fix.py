@@ -157,7 +157,7 @@ def fix_diagnosis(target: Path, id: str, log: Sequence[Path], config: Sequence[P
         return shown(
             data,
             say("{says} would change {files}", says=says, files=_names(texts) or "plan.json"),
-            diagnosis["cause"],
+            translated(diagnosis["cause"]),
             f"papertrain fix {quoted(target)} {quoted(id)}{more} --yes",
             decided,
         )

@@ -50,8 +50,10 @@ def generate(
     from papertrain.core.files import sha256_text
     from papertrain.core.gate import decide_mode
     from papertrain.core.redact import holds_secret
+    from papertrain.core.sentences import translated
     from papertrain.core.texts import say
     from papertrain.core.ways import too_large
+    from papertrain.core.wide import padded
     from papertrain.core.workspace import Workspace
     from papertrain.core.writing import HIDDEN, Writer
     from papertrain.evidence.checklist import next_step
@@ -87,8 +89,8 @@ def generate(
     unconfirmed = [job.name for job in todo if not job.confirmed]
     kept = [c.path for c in w.changes if c.kind == "kept"]
     changed = [c for c in w.changes if c.kind not in ("same", "kept")]
-    body = "\n".join(f"  {c.kind:<8} {c.path}" for c in w.changes)
-    body += "".join(f"\n  {'not':<8} {s.method}/{s.target}: {s.why}" for s in made.skipped)
+    body = "\n".join(f"  {padded(translated(c.kind), 8)} {c.path}" for c in w.changes)
+    body += "".join(f"\n  {padded(say('not'), 8)} {s.method}/{s.target}: {translated(s.why)}" for s in made.skipped)
     result = say(
         "{n} files for {methods}, {new} of them new or changed",
         n=len(w.changes),

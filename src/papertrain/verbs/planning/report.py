@@ -52,7 +52,7 @@ def report_of(
     if p.compute.said:
         body += words.wrapped(words.label(say("cards")), words.cards_line(p))
     body += words.wrapped(words.label(say("data")), words.data_line(p))
-    body += words.wrapped(words.label(say("test")), test) if test else []
+    body += words.wrapped(words.label(say("test set")), test) if test else []
     body += [row for n in notes for row in words.wrapped(words.label(say("calibrated")), n)]
     body += words.wrapped(words.label(say("sweep")), "; ".join(swept)) if swept else []
     lead = say("to make it fit") if p.fits in ("no", "tight") else say("other ways")
