@@ -233,3 +233,25 @@ def test_an_error_is_told_in_the_language_of_the_server(tmp_path: Path) -> None:
     finally:
         language.reset(token)
     assert failed and re.search("[\u4e00-\u9fff]", document["result"]) and document["data"]["error"]["code"]
+
+
+def test_a_line_that_is_no_message_is_passed_over_and_the_next_is_answered(work: Path) -> None:
+    """The SDK drops what it cannot parse (`mcp/shared/jsonrpc_dispatcher.py`, version 2.3.0): no answer with code -32700."""
+    hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
+    lines = [
+        json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello}),
+        json.dumps({"jsonrpc": "2.0", "method": "notifications/initialized"}),
+        "not JSON", '{"jsonrpc": "2.0", "id": 7}', "[]", '"\\ud800"', "\x00",
+        json.dumps({"jsonrpc": "2.0", "id": 8, "method": "nope"}),
+        json.dumps({"jsonrpc": "2.0", "id": 9, "method": "ping"}),
+    ]  # fmt: skip
+    server = subprocess.Popen([EXE, "mcp", str(work)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert server.stdin is not None and server.stdout is not None
+    try:
+        server.stdin.write("".join(line + "\n" for line in lines))
+        server.stdin.flush()
+        answers = [json.loads(server.stdout.readline()) for _ in range(3)]
+    finally:
+        server.kill()
+        server.wait()
+    assert {a["id"]: a.get("error", {}).get("code") for a in answers} == {1: None, 8: -32601, 9: None}
