@@ -9,15 +9,16 @@ notes say why.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from itertools import islice
 from pathlib import Path
 
 from papertrain.core.errors import PapertrainError
 from papertrain.core.models import BadRow, DatasetProfile, LengthProfile, ModelSpec
 from papertrain.data.classes import MOST, Classes
+from papertrain.data.columns import layout_for
 from papertrain.data.examples import Example, RowError, example
-from papertrain.data.formats import Layout, layout_of, recognise
+from papertrain.data.formats import Layout, layout_of
 from papertrain.data.images import image_folder
 from papertrain.data.reading import BadLine, Row, RowFile, open_rows
 from papertrain.data.render import Renderer, Segment, renderer
@@ -41,12 +42,13 @@ def profile(
     template: str | None = None,
     thinking: bool | None = True,
     task: str | None = None,
+    columns: Mapping[str, str] | None = None,
     limit: int | None = None,
     progress: Progress | None = None,
 ) -> DatasetProfile:
     """What training on this data set with this model at this length means. Raises PapertrainError where it is no data set.
 
-    limit: look at so many rows only; the result then says that it is a sample. progress: called with bytes done and in all.
+    columns: which column plays which part, where somebody said so. limit: look at so many rows only; the result then says that it is a sample. progress: called with bytes done and in all.
     """
     if cutoff < 1:
         raise PapertrainError(f"a sequence length of {cutoff} holds no token", code="bad-length")
@@ -58,7 +60,9 @@ def profile(
     rows = _Rows(sources.files, limit, progress)
     stream = iter(rows)
     head = list(islice(stream, _LOOKED_AT))
-    layout = sources.layout or recognise((r for _, _, r in head if not isinstance(r, BadLine)), task)
+    rows_seen = [r for _, _, r in head if not isinstance(r, BadLine)]
+    layout = sources.layout if not columns else None
+    layout = layout or layout_for(rows_seen, task, columns, sources.files[0])
     if layout is None:
         raise _nothing_fits(head, sources.files[0], task)
     tally = _Tally(layout, model, cutoff, template, thinking)

@@ -143,6 +143,7 @@ def render(
     template: str | None = None,
     thinking: bool | None = True,
     count: int = 1,
+    columns: Mapping[str, str] | None = None,
 ) -> str:
     """The first rows of a data set as the model sees them: what is masked, what is trained, what is cut.
 
@@ -151,4 +152,6 @@ def render(
     """
     from papertrain.data.show import show_rows
 
-    return show_rows(path, model=model, cutoff=cutoff, template=template, thinking=thinking, count=count)
+    return show_rows(
+        path, model=model, cutoff=cutoff, template=template, thinking=thinking, count=count, columns=columns
+    )

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import groupby, islice
 from pathlib import Path
 
 from papertrain.core.errors import PapertrainError
 from papertrain.core.models import ModelSpec
 from papertrain.core.texts import say
+from papertrain.data.columns import layout_for
 from papertrain.data.examples import Example, RowError, example
-from papertrain.data.formats import Layout, recognise
+from papertrain.data.formats import Layout
 from papertrain.data.reading import BadLine, Row, open_rows
 from papertrain.data.render import Renderer, Segment, renderer
 from papertrain.data.sources import find_sources
@@ -28,11 +29,13 @@ def show_rows(
     template: str | None = None,
     thinking: bool | None = True,
     count: int = 1,
+    columns: Mapping[str, str] | None = None,
 ) -> str:
     """The first `count` rows. Raises PapertrainError where the file holds no rows."""
     sources = find_sources(path)
     head = [(n, r) for file in sources.files[:1] for n, r in islice(open_rows(file).rows, max(count, _LOOKED_AT))]
-    layout = sources.layout or recognise(r for _, r in head if not isinstance(r, BadLine))
+    layout = sources.layout if not columns else None
+    layout = layout or layout_for([r for _, r in head if not isinstance(r, BadLine)], None, columns, sources.files[0])
     if layout is None:
         raise PapertrainError(
             "no row fits a known format", code="unknown-format", file=sources.files[0], line=head[0][0] if head else 0

@@ -19,12 +19,14 @@ _TEMPLATE = re.compile(r"[A-Za-z0-9][\w.+-]{0,63}")
 
 
 class Question(Record, frozen=True, kw_only=True):
-    """`sets`: decision name → the value that the user fixed. `validation`: a file of its own for the validation loss.
+    """`sets`: decision name → the value that the user fixed. `columns`: part → column of the data, as the user named them.
+    `validation`: a file of its own for the validation loss.
     `memory_shift`, `time_shift`: what a run of the user's moved the estimates by."""
 
     model: ModelSpec
     compute: Compute
     dataset: DatasetProfile | None = None
+    columns: dict[str, str] = {}
     task: str | None = None
     method: str | None = None
     seq_len: int | None = None

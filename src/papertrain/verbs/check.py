@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -13,10 +13,11 @@ from papertrain.core.texts import say
 if TYPE_CHECKING:
     from papertrain.configs.checking.document import ConfigDocument
     from papertrain.configs.checking.settings import Settings
-    from papertrain.configs.checking.world import World
+    from papertrain.configs.checking.world import Columns, World
     from papertrain.core.errors import PapertrainError
     from papertrain.core.models import Compute, DatasetProfile
 
+COLUMNS = Arg("which column is what, where the names do not say it: prompt=question,answer=reply", "PART=COLUMN")
 PatternsArg = Annotated[Sequence[str], Arg("only these rules: TR305, or a prefix such as TR3", "RULES")]
 
 
@@ -32,6 +33,7 @@ def check(
     model: Annotated[str | None, Arg("the model, where no file names it", "MODEL")] = None,
     template: Annotated[str | None, Arg("the chat template, where no file names it", "NAME")] = None,
     seq_len: Annotated[int | None, Arg("tokens of one sequence, for data files (default 2048)", "N")] = None,
+    columns: Annotated[Sequence[str], COLUMNS] = (),
     diff: Annotated[bool, Arg("show every proposed change as a diff")] = False,
     fix: Annotated[bool, Arg("write the changes that touch only the execution, never the experiment")] = False,
     select: PatternsArg = (),
@@ -74,6 +76,7 @@ def check(
     from papertrain.configs.checking.follow import followed
     from papertrain.configs.checking.world import World
     from papertrain.core.environment import read_environment
+    from papertrain.data.columns import parse
     from papertrain.verbs.checking import choosing
     from papertrain.verbs.checking.answer import report_of
     from papertrain.verbs.checking.rows import row_faults, shared_rows
@@ -82,9 +85,11 @@ def check(
     choice, settings = choosing.choose(paths[0], select=select, ignore=ignore, preview=preview, baseline=baseline)
     environment = read_environment(env, near=paths[0].parent)
     compute = _compute(gpu, nodes, host_ram)
+    told_columns = parse(columns)
     documents, unread, broken = _documents(paths, set(skipped))
     world = World(documents, compute=compute, versions=dict(environment.versions) if environment else {}, model=model, template=template,
-                  profiler=_profiler(model, template, seq_len, broken), estimator=_estimate if compute else None, inspector=row_faults, overlap=shared_rows)  # fmt: skip
+                  profiler=_profiler(model, template, seq_len, broken, told_columns), estimator=_estimate if compute else None, inspector=lambda path, document, said: row_faults(path, document, said if document else told_columns),
+                  overlap=lambda train, test, said: shared_rows(train, test, said or told_columns))  # fmt: skip
     applied: list[dict[str, Any]] = []
     if fix:
         applied = _fix(world, choice, settings, dry_run)
@@ -98,7 +103,7 @@ def check(
         choosing.write_baseline(write_baseline, [h.finding.id for h in found], dry_run)
     told, failed = _unreadable(broken, alone=len(paths) == 1)
     accounts = [a for d in documents if (a := account(d, world))]
-    samples = _samples(show, documents, world, model, template, seq_len) if show else ""
+    samples = _samples(show, documents, world, model, template, seq_len, told_columns) if show else ""
     return report_of(named.documents, [h.finding for h in found], accounts=accounts, applied=applied, world=world, diff=diff, dry_run=dry_run, samples=samples,
                    warnings=[*unread, *told], error=failed, brought={str(p) for p in skipped}, output_format=output_format, mode=mode or "quick", files=list(files), environment=environment is not None)  # fmt: skip
 
@@ -203,12 +208,16 @@ def _compute(gpu: str | None, nodes: int | None, host_ram: str | None) -> Comput
 
 
 def _profiler(
-    model: str | None, template: str | None, seq_len: int | None, broken: list[PapertrainError] | None = None
+    model: str | None,
+    template: str | None,
+    seq_len: int | None,
+    broken: list[PapertrainError] | None = None,
+    columns: Mapping[str, str] | None = None,
 ) -> Any:
     """Rooms do not know each other: the accounting of the data room is handed to the rules from here."""
     from papertrain.core.errors import PapertrainError
 
-    def profile(path: Path, document: ConfigDocument | None) -> DatasetProfile | None:
+    def profile(path: Path, document: ConfigDocument | None, said: Columns) -> DatasetProfile | None:
         from papertrain.data.profile import profile as count
 
         cutoff = seq_len or (document.integer("cutoff_len") if document else None) or 2048
@@ -229,6 +238,7 @@ def _profiler(
                 template=used if isinstance(used, str) else None,
                 thinking=_thinking(document),
                 task=task,
+                columns=columns if document is None else said,
                 limit=sample,
             )
         except NotImplementedError:
@@ -357,6 +367,7 @@ def _samples(
     model: str | None,
     template: str | None,
     seq_len: int | None,
+    columns: Mapping[str, str],
 ) -> str:
     """N samples as the framework would tokenise them. Raises PapertrainError where no data file is at hand."""
     from papertrain.configs.checking.accounting import data_files
@@ -386,5 +397,6 @@ def _samples(
         thinking=_thinking(document),
         cutoff=cutoff,
         count=show,
+        columns=columns if document is None else world.columns(path, document),
     )
     return text

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from papertrain.core.params import Arg, DryRunArg, EnvArg, ModeArg, OverwriteArg
 from papertrain.core.report import Report
+from papertrain.verbs.check import COLUMNS
 
 if TYPE_CHECKING:
     from papertrain.core.training import TrainingPlan
@@ -21,6 +22,7 @@ def plan(
     ],
     *,
     data: Annotated[Path | None, Arg("the training data; without it the plan is provisional", "PATH")] = None,
+    columns: Annotated[Sequence[str], COLUMNS] = (),
     test: Annotated[
         Path | None, Arg("rows kept out of training, predicted after it and scored; recorded in study.toml", "FILE")
     ] = None,
@@ -85,6 +87,7 @@ def plan(
 
     papertrain plan Qwen/Qwen2.5-7B-Instruct --data train.jsonl --gpu "4x A100-80GB" --method lora -o work
     papertrain plan ./encoder --data train.csv --test test.csv -o work
+    papertrain plan ./my-model --data qa.jsonl --columns prompt=question,answer=reply -o work
     papertrain plan ./my-model --gpu "8x 4090" --method full --seq-len 4096 --set zero_stage=3
     papertrain plan work --sweep learning_rate           three runs around the derived value, chosen on the validation split
     papertrain plan work --set learning_rate=1e-4        derive again from the stored inputs and show what changes
@@ -160,6 +163,7 @@ def _same_model(before: TrainingPlan, derived: TrainingPlan, place: Path | None,
 def _asked(o: dict[str, Any]) -> Question:
     """The question in the user's words, read: model, cards, data, in the order in which mistakes are cheapest to see."""
     from papertrain.core.errors import PapertrainError
+    from papertrain.data.columns import parse
     from papertrain.plan.derive_question import Question
     from papertrain.plan.steps_task import sequence_length, task_of
     from papertrain.verbs.planning import questions
@@ -170,11 +174,14 @@ def _asked(o: dict[str, Any]) -> Question:
         if o["seq_len"] < 8:
             raise PapertrainError(f"--seq-len {o['seq_len']}: at least 8 tokens", code="bad-value")
         sequence_length(model, o["task"] or "sft", None, o["seq_len"])
-    data = None if o["data"] is None else questions.profile_of(o["data"], model, o["task"], o["seq_len"])
+    columns = parse(o["columns"])
+    if columns and o["data"] is None:
+        raise PapertrainError("--columns names columns of the training data: add --data FILE", code="no-data")
+    data = None if o["data"] is None else questions.profile_of(o["data"], model, o["task"], o["seq_len"], columns)
     task = task_of(model, data, o["task"])
     return Question(
         model=questions.with_head(model, task, data), compute=compute, dataset=data, task=task, method=o["method"], seq_len=o["seq_len"],
-        rules=o["rules"] or "method", name=o["name"] or "ours", fine_grained=o["fine_grained"],
+        columns=columns, rules=o["rules"] or "method", name=o["name"] or "ours", fine_grained=o["fine_grained"],
         validation=questions.validation_of(o["output"], o["data"]),
     )  # fmt: skip
 
@@ -204,6 +211,7 @@ def _changed(q: Question, o: dict[str, Any]) -> Question:
     """The stored question with what this call says anew."""
     from msgspec import structs
 
+    from papertrain.data.columns import parse
     from papertrain.verbs.planning import questions
 
     if any(o[k] is not None for k in ("gpu", "nodes", "host_ram", "disk")):
@@ -218,11 +226,13 @@ def _changed(q: Question, o: dict[str, Any]) -> Question:
             q = structs.replace(
                 q, compute=structs.replace(c, nodes=o["nodes"] or c.nodes, host_memory_bytes=ram, disk_bytes=space)
             )
-    if o["data"] is None and q.dataset is not None and questions.moved(q.dataset):
+    columns = parse(o["columns"]) or q.columns
+    again = q.dataset is not None and (questions.moved(q.dataset) or columns != q.columns)
+    if o["data"] is None and q.dataset is not None and again:
         o = {**o, "data": Path(q.dataset.path)}
     if o["data"] is not None:
-        data = questions.profile_of(o["data"], q.model, o["task"] or q.task, o["seq_len"] or q.seq_len)
-        q = structs.replace(q, dataset=data)
+        data = questions.profile_of(o["data"], q.model, o["task"] or q.task, o["seq_len"] or q.seq_len, columns)
+        q = structs.replace(q, dataset=data, columns=columns)
     return structs.replace(q, rules=o["rules"] or q.rules, fine_grained=o["fine_grained"] or q.fine_grained)
 
 

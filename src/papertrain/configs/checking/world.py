@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,9 @@ from papertrain.core.errors import PapertrainError
 from papertrain.core.files import read_text
 from papertrain.core.models import Compute, DatasetProfile
 from papertrain.facts.frameworks.load import Framework, framework, release
+
+Columns = Mapping[str, str] | None
+"""Which column plays which part, where somebody said so."""
 
 
 class World:
@@ -26,10 +29,10 @@ class World:
         versions: dict[str, str] | None = None,
         model: str | None = None,
         template: str | None = None,
-        profiler: Callable[[Path, ConfigDocument | None], DatasetProfile | None] | None = None,
+        profiler: Callable[[Path, ConfigDocument | None, Columns], DatasetProfile | None] | None = None,
         estimator: Callable[[dict[str, Any]], dict[str, Any] | None] | None = None,
-        inspector: Callable[[Path, ConfigDocument | None], tuple[RowFault, ...]] | None = None,
-        overlap: Callable[[Path, Path], SharedRows | None] | None = None,
+        inspector: Callable[[Path, ConfigDocument | None, Columns], tuple[RowFault, ...]] | None = None,
+        overlap: Callable[[Path, Path, Columns], SharedRows | None] | None = None,
     ) -> None:
         self.documents = list(documents)
         self.compute = compute
@@ -171,20 +174,53 @@ class World:
     def profile(self, path: Path, document: ConfigDocument | None = None) -> DatasetProfile | None:
         """The accounting of a data file (rows → examples → tokens), where the caller can make one."""
         if path not in self._profiles:
-            self._profiles[path] = self.profiler(path, document) if self.profiler else None
+            self._profiles[path] = (
+                self.profiler(path, document, self.columns(path, document)) if self.profiler else None
+            )
         return self._profiles[path]
 
     def faults(self, path: Path, document: ConfigDocument | None = None) -> tuple[RowFault, ...]:
         """The kinds of bad rows of a data file, where the caller can tell."""
         if path not in self._faults:
-            self._faults[path] = self.inspector(path, document) if self.inspector else ()
+            self._faults[path] = self.inspector(path, document, self.columns(path, document)) if self.inspector else ()
         return self._faults[path]
 
-    def shared(self, train: Path, test: Path) -> SharedRows | None:
+    def columns(self, path: Path, document: ConfigDocument | None) -> Columns:
+        """Part → column of a data file, where the config that names it (or its dataset_info.json) says so."""
+        if document is not None and document.kind == "llamafactory":
+            registry, table = self.registry(document)
+            entries = [e for n in datasets(document) if isinstance(e := (table or {}).get(n), dict)] if registry else []
+            found = [e for e in entries if registry and registry.parent / str(e.get("file_name")) == path]
+            return _parts(found[0].get("columns")) if found else None
+        listed = document.settings.get("datasets") if document is not None and document.kind == "axolotl" else None
+        for row in listed if document is not None and isinstance(listed, list) else ():
+            if isinstance(row, dict) and self.place(document, str(row.get("path"))) == path:
+                return _fields(row)
+        return None
+
+    def shared(self, train: Path, test: Path, columns: Columns = None) -> SharedRows | None:
         """The rows that stand in both files, where the caller can tell."""
         if (train, test) not in self._shared:
-            self._shared[train, test] = self.overlap(train, test) if self.overlap else None
+            self._shared[train, test] = self.overlap(train, test, columns) if self.overlap else None
         return self._shared[train, test]
+
+
+def _parts(said: object) -> Columns:
+    """LLaMA-Factory's words for the columns as parts: a prompt alone is plain text."""
+    if not isinstance(said, dict):
+        return None
+    named = {str(part): column for part, column in said.items() if isinstance(column, str)}
+    if set(named) == {"prompt"}:
+        return {"text": named["prompt"]}
+    return {("label" if part == "kto_tag" else part): column for part, column in named.items()} or None
+
+
+def _fields(row: dict[str, Any]) -> Columns:
+    """Axolotl's words for the columns of one data set."""
+    form = row["type"] if isinstance(row.get("type"), dict) else {}
+    said = {"prompt": form.get("field_instruction"), "query": form.get("field_input"), "response": form.get("field_output"),
+            "messages": row.get("field_messages"), "text": row.get("field")}  # fmt: skip
+    return {part: column for part, column in said.items() if isinstance(column, str) and column} or None
 
 
 def datasets(document: ConfigDocument, key: str = "dataset") -> list[str]:

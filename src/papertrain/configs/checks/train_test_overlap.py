@@ -11,7 +11,7 @@ from msgspec import structs
 from papertrain.configs.checking.accounting import data_files
 from papertrain.configs.checking.document import ConfigDocument, Wrong
 from papertrain.configs.checking.rows import SharedRows
-from papertrain.configs.checking.world import World
+from papertrain.configs.checking.world import Columns, World
 from papertrain.core.errors import PapertrainError
 from papertrain.core.findings import Rule
 from papertrain.core.texts import say
@@ -59,14 +59,16 @@ def _of_the_study(document: ConfigDocument, world: World) -> Iterator[Wrong]:
     if document.path is None:
         return
     root = document.path.parent
+    work = Workspace(root)
     try:
-        study = Workspace(root).study
+        study, plans = work.study, [work.plan(m) for m in work.methods()]
     except PapertrainError:  # another rule's
         return
+    columns = next((p.dataset.columns for p in plans if p.dataset is not None), None)
     for data in study.datasets:
         for key, name in (("test", data.test), ("validation", data.validation)):
             if data.train and name:
-                for wrong in _overlap(world, root / data.train, root / name, (f"datasets.{data.name}",)):
+                for wrong in _overlap(world, root / data.train, root / name, (f"datasets.{data.name}",), columns):
                     yield structs.replace(wrong, line=_line_of(document, key, document.line(*wrong.at)))
 
 
@@ -76,8 +78,8 @@ def _line_of(document: ConfigDocument, key: str, table: int) -> int:
     return next((i for i, line in rest if re.match(rf"\s*{key}\s*=", line)), table)
 
 
-def _overlap(world: World, train: Path, test: Path, at: tuple[str, ...]) -> Iterator[Wrong]:
-    found = world.shared(train, test)
+def _overlap(world: World, train: Path, test: Path, at: tuple[str, ...], columns: Columns = None) -> Iterator[Wrong]:
+    found = world.shared(train, test, columns)
     if found is not None:
         yield Wrong(says=in_words(found, train.name, test.name), at=at, line=0 if at else found.line, instead=say("take them out of the training data"))  # fmt: skip
 

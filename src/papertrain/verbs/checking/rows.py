@@ -20,19 +20,22 @@ KINDS = 12
 OVERLAP_BYTES = 64 * 2**20
 
 
-def row_faults(path: Path, document: ConfigDocument | None) -> tuple[RowFault, ...]:
+def row_faults(
+    path: Path, document: ConfigDocument | None, columns: Mapping[str, str] | None = None
+) -> tuple[RowFault, ...]:
     """What is wrong with rows of the file, worst first; nothing for what is no data set."""
     from itertools import chain, islice
 
+    from papertrain.data.columns import layout_for
     from papertrain.data.examples import RowError, example
-    from papertrain.data.formats import recognise
     from papertrain.data.reading import BadLine, open_rows
 
     task = _task(document)
     try:
         stream = iter(open_rows(path).rows)
         head = list(islice(stream, 200))
-        layout = recognise((r for _, r in head if not isinstance(r, BadLine)), task)
+        rows_seen = [r for _, r in head if not isinstance(r, BadLine)]
+        layout = layout_for(rows_seen, task, columns, path)
         if layout is None:
             return ()
         found, rows = _Found(), 0
@@ -62,16 +65,18 @@ def row_faults(path: Path, document: ConfigDocument | None) -> tuple[RowFault, .
     return found.of(rows)
 
 
-def shared_rows(train: Path, test: Path, limit: int | None = OVERLAP_BYTES) -> SharedRows | None:
+def shared_rows(
+    train: Path, test: Path, columns: Mapping[str, str] | None = None, *, limit: int | None = OVERLAP_BYTES
+) -> SharedRows | None:
     """The rows of `test` whose text stands in `train` too; None where there are none, and for what is no data set (or is
     larger than `limit`)."""
     try:
         if limit is not None and max(train.stat().st_size, test.stat().st_size) > limit:
             return None
-        held = list(_texts(test))
+        held = list(_texts(test, columns))
         wanted = {digest for _, digest in held}
         there: dict[bytes, int] = {}
-        for line, digest in _texts(train):
+        for line, digest in _texts(train, columns):
             if digest in wanted:
                 there.setdefault(digest, line)
     except (PapertrainError, OSError):
@@ -82,17 +87,17 @@ def shared_rows(train: Path, test: Path, limit: int | None = OVERLAP_BYTES) -> S
     return SharedRows(rows=len(held), both=len(both), line=both[0][0], train_line=both[0][1])
 
 
-def _texts(path: Path) -> Iterator[tuple[int, bytes]]:
+def _texts(path: Path, columns: Mapping[str, str] | None) -> Iterator[tuple[int, bytes]]:
     """(line, digest of what is read in it) of each row that is an example; of whole rows where no format is recognised."""
     from itertools import chain, islice
 
+    from papertrain.data.columns import layout_for
     from papertrain.data.examples import RowError, example
-    from papertrain.data.formats import recognise
     from papertrain.data.reading import BadLine, open_rows
 
     stream = iter(open_rows(path).rows)
     head = list(islice(stream, 200))
-    layout = recognise((r for _, r in head if not isinstance(r, BadLine)), None)
+    layout = layout_for([r for _, r in head if not isinstance(r, BadLine)], None, columns, path)
     for line, row in chain(head, stream):
         if isinstance(row, BadLine):
             continue

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -45,7 +45,9 @@ def compute_of(gpu: str | None, nodes: int | None, host_ram: str | None, disk: s
     )  # fmt: skip
 
 
-def profile_of(path: Path, model: ModelSpec, task: str | None, seq_len: int | None) -> DatasetProfile:
+def profile_of(
+    path: Path, model: ModelSpec, task: str | None, seq_len: int | None, columns: Mapping[str, str] | None = None
+) -> DatasetProfile:
     """The data, counted once; again where the length that follows cuts some of it and the file is small."""
     from papertrain.core.progress import bar
     from papertrain.data.profile import profile
@@ -56,7 +58,9 @@ def profile_of(path: Path, model: ModelSpec, task: str | None, seq_len: int | No
 
     def count(cutoff: int) -> DatasetProfile:
         with bar(say("counting tokens")) as advance:
-            return profile(path, model=model, cutoff=cutoff, template=name, task=task, progress=advance)
+            return profile(
+                path, model=model, cutoff=cutoff, template=name, task=task, columns=columns, progress=advance
+            )
 
     found = count(first)
     if seq_len is None:

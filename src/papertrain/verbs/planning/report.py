@@ -165,6 +165,7 @@ def command_of(o: dict[str, Any], changes: tuple[dict[str, str], dict[str, str]]
     gone |= {"gradient_accumulation_steps"} if "micro_batch_size" in sets else set()
     kept = [pair for pair in o["sets"] if pair.partition("=")[0].strip().replace("-", "_") not in gone]
     words += [w for pair in (*kept, *(f"{k}={v}" for k, v in sets.items())) for w in ("--set", pair)]
+    words += [w for said in o["columns"] for w in ("--columns", said)]
     words += ["--fine-grained"] if o["fine_grained"] else []
     return shlex.join(words)
 

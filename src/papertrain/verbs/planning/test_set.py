@@ -29,7 +29,7 @@ def read_test(file: Path, q: Question) -> tuple[DatasetProfile, list[str]]:
         )
     known = q.dataset
     try:
-        found = profile_of(file, q.model, q.task, q.seq_len)
+        found = profile_of(file, q.model, q.task, q.seq_len, q.columns)
     except PapertrainError as error:
         needs = f"; it needs the columns {', '.join(known.columns.values())}" if known.columns else ""
         raise PapertrainError(
@@ -53,7 +53,7 @@ def read_test(file: Path, q: Question) -> tuple[DatasetProfile, list[str]]:
         )
     said = [say("{name} holds labels that the training data does not have: {labels}", name=file.name, labels=", ".join(strange[:5]))
             ] if (strange := [x for x in found.labels if known.labels and x not in known.labels]) else []  # fmt: skip
-    if (both := shared_rows(Path(known.path), file, limit=None)) is not None:
+    if (both := shared_rows(Path(known.path), file, q.columns, limit=None)) is not None:
         said.append(in_words(both, Path(known.path).name, file.name))
     if found.bad_rows:
         said.append(say("{n} of {all} rows of {name} do not fit its format and are not scored", n=f"{found.bad_rows:,}", all=f"{found.rows:,}", name=file.name))  # fmt: skip
