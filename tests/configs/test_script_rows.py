@@ -88,6 +88,28 @@ def test_conversations_are_left_out_as_the_plan_leaves_them_out(tmp_path: Path, 
     assert len(kept) == profile(file, model=None, cutoff=512).examples
 
 
+@pytest.mark.parametrize(
+    ("named", "said"),
+    [
+        ({"prompt_column": "q", "response_column": "a"}, ["Q", "A"]),
+        ({"messages_column": "log"}, ["L", "M"]),
+        ({"text_column": "body"}, ["B"]),
+        ({}, ["x", "y"]),
+    ],
+    ids=["pairs", "messages", "text", "none"],
+)
+def test_a_column_that_was_named_goes_before_all_that_could_be_recognised(
+    named: dict[str, str], said: list[str]
+) -> None:
+    talk = [{"role": "user", "content": "x"}, {"role": "assistant", "content": "y"}]
+    log = [{"role": "user", "content": "L"}, {"role": "assistant", "content": "M"}]
+    row = {"messages": talk, "log": log, "q": "Q", "a": "A", "body": "B", "prompt": "p", "completion": "c"}
+    args = arguments()
+    args.task = "sft"
+    vars(args).update(named)
+    assert [m["content"] for m in script().to_messages(row, args)] == said
+
+
 def test_a_file_of_nothing_else_is_refused_with_the_reason(tmp_path: Path) -> None:
     file = tmp_path / "a.jsonl"
     file.write_text('{"a": 1}\n')

@@ -143,7 +143,11 @@ def asked_and_answered(question, answer):
 
 def to_messages(row, args):
     """One row as chat messages. Plain text is one answer without a question: every token of it is learned."""
-    named = args.messages_column or next((name for name in ("messages", "conversations") if name in row), "")
+    asked = args.prompt_column or args.messages_column  # a column that was named goes before all recognised ones
+    if not asked and args.text_column != "text" and args.text_column in row:
+        return [{"role": "assistant", "content": row[args.text_column]}]
+    usual = () if asked else ("messages", "conversations")
+    named = args.messages_column or next((name for name in usual if name in row), "")
     if named in row:
         names = {"human": "user", "gpt": "assistant", "model": "assistant"}
         turns = row[named]
