@@ -78,3 +78,20 @@ def test_keys_under_a_wrapper_s_name_are_told_how_to_lose_it() -> None:
     text = 'RuntimeError: Error(s) in loading state_dict for Net:\n\tMissing key(s) in state_dict: "conv.weight". \n\tUnexpected key(s) in state_dict: "module.conv.weight". '
     best = decide(look_at_text(crash(text))).matches[0]
     assert best.remedies is not None and "removeprefix('module.')" in best.remedies[0].commands[0]
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("RuntimeError: device >= 0 && device < num_gpus INTERNAL ASSERT FAILED at \"CUDAContext.cpp\":49. device=3, num_gpus=2", "gpu-index-not-there"),
+        ("RuntimeError: Error(s) in loading state_dict for Net:\n\tsize mismatch for char_emb.weight: copying a param of torch.Size([41, 8]) from checkpoint, where the shape is torch.Size([40, 8]) in current model.", "embedding-size-mismatch"),
+        ("ERROR: error code -9", "host-ram-oom-killer"),
+        ("terminate called after throwing an instance of 'std::runtime_error'\n  what():  NCCL Error 1: unhandled cuda error", "nccl-hang-p2p-driver"),
+        ("WARNING: tokenization mismatch: 12 vs. 9. (ignored)\nWARNING: tokenization mismatch: 31 vs. 28. (ignored)\nWARNING: tokenization mismatch: 44 vs. 41. (ignored)", "loss-zero-all-labels-masked"),
+        ("{'train_runtime': 9.1, 'train_loss': 0.7}\nUserWarning: Failed to clone() tensor with name lm_head.weight. Error: CUDA out of memory. Tried to allocate 1.00 GiB", "oom-saving-fsdp"),
+        ("Traceback (most recent call last):\n  File \"train.py\", line 9, in main\n    best = checkpoint['best_f1']\nKeyError: 'best_f1'", "state-dict-mismatch"),
+    ],
+)  # fmt: skip
+def test_what_a_ninth_hundred_of_public_threads_asked_for(text: str, name: str) -> None:
+    found = decide(look_at_text(text)).matches
+    assert found and found[0].rule.name == name

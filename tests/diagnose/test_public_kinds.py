@@ -38,7 +38,7 @@ def curve(losses: list[float], epochs: list[float] | None = None) -> str:
         ("KeyError: 'CellDataset is not in the dataset registry'", "dataset-not-registered"),
         ("KeyError: \"Dataset 'c' is not registered! Available datasets are: coco_train\"", "dataset-not-registered"),
         ("RuntimeError: Error(s) in loading state_dict for Net:\n\tsize mismatch for embed_tokens.weight: copying a param with shape torch.Size([300, 64]) from checkpoint, the shape in current model is torch.Size([310, 64]).", "embedding-size-mismatch"),
-        ("RuntimeError: Error(s) in loading state_dict for Net:\n\tsize mismatch for embed_tokens.weight: copying a param with shape torch.Size([300, 64]) from checkpoint, the shape in current model is torch.Size([300, 128]).", ""),
+        ("RuntimeError: Error(s) in loading state_dict for Net:\n\tsize mismatch for embed_tokens.weight: copying a param with shape torch.Size([300, 64]) from checkpoint, the shape in current model is torch.Size([300, 128]).", "state-dict-mismatch"),
         ("Traceback (most recent call last):\n  File \"train.py\", line 9, in <module>\n    optimizer.step()\n  File \"/e/site-packages/torch/optim/adamw.py\", line 99, in step\n    exp_avg.lerp_(grad, 1 - beta1)\nRuntimeError: The size of tensor a (64) must match the size of tensor b (8) at non-singleton dimension 0", "resume-optimizer-group-mismatch"),
         ("UserWarning: `ModelCheckpoint(monitor='val_loss')` could not find the monitored key in the returned metrics: ['epoch', 'step'].\nEpoch 1: 100%|##########| 10/10 [00:05<00:00]", ""),
         ("ImportError: huggingface-hub>=0.30.0,<1.0 is required for a normal functioning of this module, but found huggingface-hub==1.1.4.", "package-missing"),
@@ -61,7 +61,7 @@ def curve(losses: list[float], epochs: list[float] | None = None) -> str:
         ("ValueError: you need to have tiktoken installed to convert it", "package-missing"),
         ("RuntimeError: One of the differentiated Tensors does not require grad", "no-grad-checkpointing-peft"),
         ("    hidden = inputs_embeds + self.embed_positions(ids)\nRuntimeError: The size of tensor a (600) must match the size of tensor b (512) at non-singleton dimension 1", "device-assert-token-range"),
-        ("    out = left + right\nRuntimeError: The size of tensor a (600) must match the size of tensor b (512) at non-singleton dimension 1", ""),
+        ("    out = left + right\nRuntimeError: The size of tensor a (600) must match the size of tensor b (512) at non-singleton dimension 1", "tensor-shapes-differ"),
         ("[rank0]: 12 of 12 answers used all of max_new_tokens=256, no eos token was generated", "eos-not-learned"),
     ],
 )  # fmt: skip

@@ -78,7 +78,7 @@ RULE = cause(
             "NotImplementedError: Unknown finetuning type: qlora2.",
         ),
         (
-            "(?:should|must|can|has to|expected to) (?:either )?be (?:either |one of|in |any of|among|set to one)|\\bis not (?:a )?(?:valid|recogni[sz]ed|supported|implemented|defined|accepted)\\b|not (?:recogni[sz]ed|in list|in the (?:list|registry))|(?:supported|possible|valid|allowed|available) (?:values|types|options|styles|choices|ops|data types|operations|kwargs)|please (?:choose|select|use one)|choose (?:from|between)|(?:only|currently only) (?:supports?|accepts?)|cannot instantiate unsupported|[Ss]hould be one of|does not support|invalid choice",
+            "(?:should|must|can|has to|needs? to|expected to) (?:either )?be (?:either |one of|in |any of|among|set to one)|\\bis not (?:a )?(?:valid|recogni[sz]ed|supported|implemented|defined|accepted)\\b|not (?:recogni[sz]ed|in list|in the (?:list|registry))|(?:supported|possible|valid|allowed|available) (?:values|types|options|styles|choices|ops|data types|operations|kwargs)|please (?:choose|select|use one)|choose (?:from|between)|(?:only|currently only) (?:supports?|accepts?)|cannot instantiate unsupported|[Ss]hould be one of|does not support|invalid choice",
             "ValueError: dtype can be one of: 'auto', 'float16', but received fp17; supported values are listed above",
         ),
     ),

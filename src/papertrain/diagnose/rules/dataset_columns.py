@@ -38,7 +38,7 @@ RULE = cause(
             "KeyError: 'validation'",
         ),
         (
-            "did not return a loss|Column \\d+ named \\w+ expected length|(?:dataset|data|example|sample|row|batch|input)s?\\b.{0,60}(?:must|should|does(?: not|n't)|needs? to|has to|required? to) (?:contain|have|include|provide).{0,60}(?:column|field|key|feature|chosen|rejected|prompt|completion|label)|(?:column|field|key|feature)s? .{0,60}(?:not found|missing|does(?: not|n't) exist|not (?:in|present)|required)|missing (?:required )?(?:column|field|key|feature)s?\\b|unpaired|paired format",
+            "did not return a loss|not contain a 'loss' key|(?:column|field)'?s?'? .{0,60}needs? to be one of|Column \\d+ named \\w+ expected length|(?:dataset|data|example|sample|row|batch|input)s?\\b.{0,60}(?:must|should|does(?: not|n't)|needs? to|has to|required? to) (?:contain|have|include|provide).{0,60}(?:column|field|key|feature|chosen|rejected|prompt|completion|label)|(?:column|field|key|feature)s? .{0,60}(?:not found|missing|does(?: not|n't) exist|not (?:in|present)|required)|missing (?:required )?(?:column|field|key|feature)s?\\b|unpaired|paired format",
             "ValueError: The model did not return a loss from the inputs, only the following keys: logits. For reference, the inputs it received are input_ids,attention_mask.",
         ),
     ),

@@ -29,7 +29,7 @@ RULE = cause(
     ),
     kinds=(
         (
-            "default_collate: batch must contain tensors.{0,120}NoneType|(?:expected|must be) (?:a )?(?:str|string|text)\\b.{0,60}(?:got|found|but|not) .{0,20}(?:None|NoneType|float|nan|int)|expected str(?:ing)? instance, (?:NoneType|float|int) found",
+            "default_collate: batch must contain tensors.{0,120}NoneType|(?:expected|must be) (?:a )?(?:str|string|text)\\b(?! or a number|, a bytes).{0,60}(?:got|found|but|not) .{0,20}(?:None|NoneType|float|nan|int)|expected str(?:ing)? instance, (?:NoneType|float|int) found",
             "TypeError: default_collate: batch must contain tensors, numpy arrays, numbers, dicts or lists; found <class 'NoneType'>",
         ),
     ),

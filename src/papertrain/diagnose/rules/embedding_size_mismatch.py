@@ -6,7 +6,7 @@ from papertrain.diagnose.case import Case
 from papertrain.diagnose.rule import Match, by_signature, cause, fix
 
 _SHAPES = re.compile(
-    r"torch\.Size\(\[\d+, (\d+)\]\) from checkpoint, the shape in current model is torch\.Size\(\[\d+, (\d+)\]\)"
+    r"torch\.Size\(\[\d+, (\d+)\]\) from checkpoint,[ ,]*(?:where )?the shape (?:in current model )?is torch\.Size\(\[\d+, (\d+)\]\)"
 )
 
 
@@ -25,7 +25,7 @@ RULE = cause(
     title="The checkpoint and the model have vocabularies of different size",
     why="The embedding of the checkpoint has another number of rows than the model's: a token was added before it was trained, or it belongs to another base model.",
     sig=(
-        "size mismatch for ~ size mismatch for \\S*(?:embed|lm_head|wte|output_layer)\\S*: copying a param with shape",
+        "size mismatch for ~ size mismatch for \\S*(?:embed|emb\\.|_emb\\b|lm_head|wte|output_layer)\\S*: copying a param",
     ),
     confidence=0.93,
     judge=judge,

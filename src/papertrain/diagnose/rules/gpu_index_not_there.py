@@ -13,6 +13,7 @@ RULE = cause(
         "AssertionError: Invalid device id",
         "CUDA_ERROR_INVALID_DEVICE",
         "Invalid device ordinal",
+        "device < num_gpus",
     ),
     confidence=0.9,
     next_check="echo $CUDA_VISIBLE_DEVICES; nvidia-smi -L | wc -l",

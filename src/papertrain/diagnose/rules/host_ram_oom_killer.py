@@ -32,6 +32,7 @@ def judge(case: Case) -> Match | None:
     kernel = case.find(
         "Out of memory: Killed process",
         "oom-kill",
+        "error code -9",
         "oom_kill",
         "Out Of Memory",
         "Memory cgroup out of memory",

@@ -16,6 +16,10 @@ def judge(case: Case) -> Match | None:
         and any(r.get("grad_norm") == 0 for r in train)
     ):
         return RULE.found(0.9 if masked else 0.7, [train[0].quote(), *masked[:1]])
+    mismatched = case.find("tokenization mismatch")
+    if not train and len(mismatched) >= 3:
+        # The loss was not pasted: the warning itself says that the labels of these rows were thrown away.
+        return RULE.found(0.62, mismatched[:3])
     return nan.judge(case, RULE)
 
 

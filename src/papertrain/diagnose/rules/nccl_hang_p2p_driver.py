@@ -14,6 +14,7 @@ RULE = cause(
         "Could not enable P2P",
         "peer mapping resources exhausted",
         "ncclUnhandledCudaError: Call to CUDA function failed",
+        "unhandled cuda error",
     ),
     confidence=0.72,
     next_check="nvidia-smi topo -p2p r   # and once with NCCL_P2P_DISABLE=1",

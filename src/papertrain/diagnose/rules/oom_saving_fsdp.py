@@ -1,7 +1,19 @@
 """Saving does not fit: the whole model is gathered on every rank."""
 
-from papertrain.diagnose.rule import cause, fix
+from typing import Any
+
+from papertrain.diagnose.case import Case
+from papertrain.diagnose.rule import Match, cause, fix
 from papertrain.diagnose.rules import _oom as oom
+
+CLONE = "Failed to clone() tensor ~ out of memory"
+
+
+def share(case: Case, rule: Any) -> Match | None:
+    """FSDP only warns where a tensor finds no room, and goes on to save memory that holds something else."""
+    warned = case.find(CLONE)
+    return RULE.found(0.9, warned[:2]) if warned else oom.judge(case, rule)
+
 
 RULE = cause(
     "TR619",
@@ -9,8 +21,8 @@ RULE = cause(
     "memory-gpu",
     title="Saving does not fit: the whole model is gathered on every rank",
     why="A full state dict under FSDP (or ZeRO-3) collects all weights on the card.",
-    share=oom.judge,
-    sig=(*oom.LITERALS, "FSDP", "fsdp"),
+    share=share,
+    sig=(*oom.LITERALS, "FSDP", "fsdp", CLONE),
     next_check="grep -nE 'state_dict_type|save' fsdp*.yaml *.sh",
     fixes=(
         fix(

@@ -55,7 +55,7 @@ RULE = cause(
     ),
     kinds=(
         (
-            "(?:on|in) (?:the )?(?:same|original|different|two|another|wrong) devices?\\b|found (?:one of them )?on device|device (?:type )?mismatch|(?:cpu|cuda:\\d+).{0,24}\\b(?:and|but|vs)\\b.{0,40}\\b(?:cpu|cuda:\\d+)\\b",
+            "(?:on|in|have) (?:the )?(?:same|original|different|two|another|wrong) devices?\\b|found (?:one of them )?on device|device (?:type )?mismatch|(?:cpu|cuda:\\d+).{0,24}\\b(?:and|but|vs)\\b.{0,40}\\b(?:cpu|cuda:\\d+)\\b",
             "RuntimeError: module must have its parameters and buffers on device cuda:0 (device_ids[0]) but found one of them on device: cpu",
         ),
     ),
