@@ -14,8 +14,9 @@ KINDS = [(r.name, p, sample) for r in causes().values() for p, sample in r.kinds
 
 def crash(message: str) -> str:
     text, _, frame = message.partition(" @ ")
+    frame = frame or "site-packages/lib/core.py:run"
     path, _, code = frame.partition(":")
-    inner = f'  File "/e/{path}", line 12, in run\n    {code.partition(" ")[2] or code}\n' if frame else ""
+    inner = f'  File "/e/{path}", line 12, in run\n    {code.partition(" ")[2] or code}\n'
     return f'Traceback (most recent call last):\n  File "/w/train.py", line 61, in main\n    trainer.train()\n{inner}{text}\n'
 
 

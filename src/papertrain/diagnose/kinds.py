@@ -18,6 +18,18 @@ from papertrain.diagnose.trace import Exc
 
 LONGEST = 1200
 """Characters of a message that are looked at; what follows is a dump of values."""
+OWN = frozenset(
+    {
+        "NameError",
+        "UnboundLocalError",
+        "ZeroDivisionError",
+        "FileNotFoundError",
+        "SyntaxError",
+        "IndentationError",
+        "AssertionError",
+    }
+)
+"""What Python says of a line of the user's own: that line tells more than any kind of message."""
 
 
 @lru_cache(maxsize=1024)
@@ -42,7 +54,14 @@ def said(case: Case) -> Iterator[tuple[str, LogLine]]:
     """`Type: message @ innermost frame` of every exception that is no wrapper, the one that others follow from first."""
     first = [case.root] if case.root is not None else []
     for e in (*first, *(x for x in case.exceptions if x is not case.root and not x.wrapper)):
-        yield in_words(e), e.quote()
+        if not of_the_script(e):
+            yield in_words(e), e.quote()
+
+
+def of_the_script(e: Exc) -> bool:
+    """Raised by a line of the user's own script. A framework that lies beside it has its own, deeper, assertions."""
+    kind = e.type.rpartition(".")[2]
+    return e.own is not None and e.own.last and kind in OWN and (kind != "AssertionError" or len(e.frames) <= 2)
 
 
 def in_words(e: Exc) -> str:
