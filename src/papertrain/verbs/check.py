@@ -116,8 +116,12 @@ _HIDDEN = {"node_modules", "__pycache__", "site-packages"}
 
 def _paths(files: Sequence[Path]) -> tuple[list[Path], list[Path]]:
     """(files to check, those of them that only a folder brought in). Raises PapertrainError for nothing."""
-    from papertrain.core.errors import PapertrainError
+    from functools import cache
 
+    from papertrain.core.errors import PapertrainError
+    from papertrain.run.folders import of_a_run
+
+    ran = cache(of_a_run)
     if not files:
         raise PapertrainError(
             "no file was named",
@@ -135,7 +139,7 @@ def _paths(files: Sequence[Path]) -> tuple[list[Path], list[Path]]:
                 if p.suffix in _SUFFIXES
                 and p.is_file()
                 and not any(part.startswith(".") or part in _HIDDEN for part in p.relative_to(file).parts)
-                and not any(_of_a_run(folder) for folder in p.parents if file in folder.parents)
+                and not any(ran(folder) for folder in p.parents if file in folder.parents)
             )
             if len(inside) > FOLDER_FILES:
                 raise PapertrainError(
@@ -150,13 +154,6 @@ def _paths(files: Sequence[Path]) -> tuple[list[Path], list[Path]]:
     if not named and not brought:
         raise PapertrainError("no config, script or data file in it", code="no-file", file=str(files[0]))
     return list(dict.fromkeys(named + brought)), [p for p in brought if p not in named]
-
-
-def _of_a_run(folder: Path) -> bool:
-    """What a run wrote and was started with is a record: it is read by `watch` and `diagnose`, and never mended."""
-    return any(
-        (folder / name).is_file() for name in ("record.json", "args.json", "trainer_state.json", "adapter_config.json")
-    )
 
 
 def _unreadable(broken: Sequence[PapertrainError], *, alone: bool) -> tuple[list[str], PapertrainError | None]:
