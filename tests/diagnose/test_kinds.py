@@ -96,3 +96,34 @@ def test_keys_under_a_wrapper_s_name_are_told_how_to_lose_it() -> None:
 def test_what_a_ninth_hundred_of_public_threads_asked_for(text: str, name: str) -> None:
     found = decide(look_at_text(text)).matches
     assert found and found[0].rule.name == name
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ('  File "/w/train.py", line 3, in load\n    v = state_dict[k]\nKeyError: \'layers.0.q_proj.weight\'', "state-dict-mismatch"),
+        ("ValueError: Number of image tokens in input_ids (40) different from num_images (2).", "image-tokens-cut"),
+        ("TypeError: 'str' object cannot be interpreted as an integer", "config-number-is-text"),
+        ("ImportError: No bitsandbytes", "package-missing"),
+        ("ValueError: You are attempting to pad samples but the tokenizer you are using (T) does not have one.", "pad-token-missing-model-config"),
+        ("ValueError: 数据集过小，无法继续进行训练，请扩充数据集。", "dataset-too-small-zero-steps"),
+        ("ValueError: mine is not an available dataset. Should be one of ['flowers', 'food']", "config-value-not-in-enum"),
+        ("THCudaCheck FAIL file=/pytorch/torch/lib/THC/generic/THCStorage.cu line=58 error=2 : out of memory", "oom-activations"),
+    ],
+)  # fmt: skip
+def test_what_a_tenth_set_of_public_threads_asked_for(text: str, name: str) -> None:
+    found = decide(look_at_text(text)).matches
+    assert found and found[0].rule.name in (name, "oom-model-states" if name.startswith("oom") else name)
+
+
+def test_an_excerpt_that_begins_at_a_frame_is_a_traceback() -> None:
+    case = look_at_text('  File "/w/a.py", line 3, in f\n    assert x == y\nAssertionError\nan ordinary line')
+    assert case.root is not None
+    assert (case.root.type, case.root.own is not None and case.root.own.code) == ("AssertionError", "assert x == y")
+
+
+def test_a_dump_of_stacks_is_no_traceback() -> None:
+    case = look_at_text(
+        'Thread 0x00007f (most recent call first):\n  File "/e/queue.py", line 171 in get\n  File "/w/train.py", line 8 in main\n'
+    )
+    assert not case.exceptions

@@ -55,7 +55,7 @@ def said(case: Case) -> Iterator[tuple[str, LogLine]]:
     first = [case.root] if case.root is not None else []
     for e in (*first, *(x for x in case.exceptions if x is not case.root and not x.wrapper)):
         if not of_the_script(e):
-            yield in_words(e), e.quote()
+            yield in_words(e, case), e.quote()
 
 
 def of_the_script(e: Exc) -> bool:
@@ -64,6 +64,19 @@ def of_the_script(e: Exc) -> bool:
     return e.own is not None and e.own.last and kind in OWN and (kind != "AssertionError" or len(e.frames) <= 2)
 
 
-def in_words(e: Exc) -> str:
+def in_words(e: Exc, case: Case) -> str:
     place = f" @ {e.frames[-1][:400]}" if e.frames else ""
-    return f"{e.type.rpartition('.')[2]}: {e.message[:LONGEST]}{place}"
+    return f"{e.type.rpartition('.')[2]}: {message(e, case)[:LONGEST]}{place}"
+
+
+_OPEN = (":", ",", "(", "[", "{", "\\")
+WRAPPED = 76
+"""Columns from which a box or a terminal may have broken a message."""
+
+
+def message(e: Exc, case: Case) -> str:
+    """The message without what other parts of the program print right behind it."""
+    log = next(x for x in case.logs if x.name == e.file)
+    first, after = log.lines[e.last].text, log.lines[e.last + 1 : e.last + 2]
+    goes_on = first.rstrip().endswith(_OPEN) or len(first) >= WRAPPED or any(x.text[:1].isspace() for x in after)
+    return e.message if goes_on else first.partition(": ")[2]

@@ -94,7 +94,8 @@ def exceptions(log: LogFile) -> list[Exc]:
     follows: dict[str, bool] = {}
     for i, line in enumerate(log.lines):
         rank, text = line.rank, line.text
-        if _START in text:
+        if _START in text or (rank not in blocks and ", in " in text and _FRAME.match(text)):
+            # A part that somebody pasted may begin at a frame, without the line that announces them.
             blocks[rank] = [i]
         elif text.startswith(CONTINUES):
             follows[rank] = True

@@ -13,7 +13,7 @@ from papertrain.diagnose.trace import Exc
 
 SIGNATURES = (
     "CUDA out of memory", "OutOfMemoryError ~ OutOfMemoryError", "HIP out of memory", "CUDA error: out of memory", "XPU out of memory", "MPS backend out of memory",
-    "cudaErrorMemoryAllocation", "CUDA_ERROR_OUT_OF_MEMORY", "Tried to allocate ~ out of memory",
+    "cudaErrorMemoryAllocation", "CUDA_ERROR_OUT_OF_MEMORY", "error=2 : out of memory", "cuda runtime error (2)", "Tried to allocate ~ out of memory",
     "显存不足", "显存溢出", "显存耗尽", "内存不足 ~ (?:CUDA|GPU|显卡).*内存不足",
 )  # fmt: skip
 PHASE_WORDS = (

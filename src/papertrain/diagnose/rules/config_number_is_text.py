@@ -56,7 +56,7 @@ RULE = cause(
     next_check="python -c \"import yaml; print({k: type(v).__name__ for k, v in yaml.safe_load(open('train.yaml')).items()})\"",
     kinds=(
         (
-            "(?:must|should) be (?:an? )?(?:positive |non-negative )?(?:int|integer|float|number|bool|boolean|string|str|list|dict|tuple)\\b.{0,80}(?:got|not|but|received|found)|(?:got|received|found) (?:an? )?(?:<class )?'?(?:str|list|dict|NoneType|tuple)\\b|invalid truth value|expected (?:an? )?(?:int|float|str|list|dict|bool)\\w*,? (?:but )?got",
+            "(?<!argument )(?:must|should) be (?:an? )?(?:positive |non-negative )?(?:int|integer|float|number|bool|boolean|string|str|list|dict|tuple)\\b.{0,80}(?:got|not|but|received|found)|(?:got|received|found) (?:an? )?(?:<class )?'?(?:str|list|dict|NoneType|tuple)\\b|cannot be interpreted as an integer|invalid truth value|expected (?:an? )?(?:int|float|str|list|dict|bool)\\w*,? (?:but )?got",
             "ValueError: rope_scaling must be a dictionary, got list",
         ),
     ),

@@ -12,7 +12,7 @@ RULE = cause(
     next_check="papertrain check CONFIG",
     kinds=(
         (
-            r"(?:must|should|has to|have to|expected)(?: value)?.{0,40}(?:be |is )?(?:positive|non-?negative|non-?zero|greater|less|larger|smaller|bigger|higher|lower|between|at least|at most|strictly|in (?:the )?(?:range|interval)|in [\[(]|[<>]=? ?-?\d)|\binvalid (?:learning rate|epsilon|beta|weight_decay|momentum|lr|max_lr|dropout)\b|max seq len .{0,60}(?:larger|greater) than|is (?:larger|greater|smaller|less) than (?:the )?(?:max|min)\w*",
+            r"(?:must|should|has to|have to|expected)(?: value)?.{0,40}(?:be |is )?(?:\b(?:positive|non-?negative|non-?zero|greater|less|larger|smaller|bigger|higher|lower|between|at least|at most|strictly|in (?:the )?(?:range|interval)|in [\[(])|[<>]=? ?-?\d)|\binvalid (?:learning rate|epsilon|beta|weight_decay|momentum|lr|max_lr|dropout)\b|max seq len .{0,60}(?:larger|greater) than|is (?:larger|greater|smaller|less) than (?:the )?(?:max|min)\w*",
             "ValueError: Got warmup_steps = -3, Expected value warmup_steps >= 0",
         ),
     ),

@@ -30,7 +30,7 @@ RULE = cause(
     ),
     kinds=(
         (
-            "(?:data ?set|dataloader|data|samples?|examples?|sequence|corpus|files?) .{0,24}(?:is|are|was|were|seems) empty|(?:empty|zero[- ](?:length|sized?)) (?:data ?set|dataloader|sequence|file|batch)|(?:no|not enough|zero) (?:\\w+ )?(?:samples?|examples?|data ?points?|rows|images|labels|training data)\\b|(?:size|length|number) (?:of .{0,30})?(?:is )?(?:0|zero)\\b.{0,40}(?:data|sample)|smaller than (?:the )?batch|ZeroDivisionError: .{0,60}@ .{0,200}(?:len\\(|loader|steps|epoch|samples|batch|count|total)",
+            "(?:data ?set|dataloader|data|samples?|examples?|sequence|corpus|files?) .{0,24}(?:is|are|was|were|seems) empty|(?:empty|zero[- ](?:length|sized?)) (?:data ?set|dataloader|sequence|file|batch)|(?:no|not enough|zero) (?:\\w+ )?(?:samples?|examples?|data ?points?|rows|images|labels|training data)\\b|(?:size|length|number) (?:of .{0,30})?(?:is )?(?:0|zero)\\b.{0,40}(?:data|sample)|smaller than (?:the )?batch|数据集(?:过小|太小|为空|太少)|ZeroDivisionError: .{0,60}@ .{0,200}(?:len\\(|loader|steps|epoch|samples|batch|count|total)",
             "ValueError: Not enough samples (3) to fill 2 groups",
         ),
     ),

@@ -27,6 +27,8 @@ RULE = cause(
     sig=(
         "mage features and image tokens do not match",
         "ideo features and video tokens do not match",
+        "umber of image tokens in input_ids ~ different from",
+        "image start tokens and image end tokens should be the same",
         "The number of image tokens is ~ (?i)number of image tokens is \\d+.{0,60}(?:but|while|and)",
     ),
     next_check="papertrain check DATA --show 1   # tokens of the longest row against the cutoff",

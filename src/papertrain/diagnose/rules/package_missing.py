@@ -118,7 +118,7 @@ RULE = cause(
     ),
     kinds=(
         (
-            "\\b(?:pip3?|conda|uv pip|apt(?:-get)?) install\\b|\\bplease install\\b|(?:is|are|be|been|was|not) (?:not )?installed\\b|requires? the `?[\\w.-]+`? (?:library|package|extra|module)|(?:library|package|module)\\b.{0,40}(?:was |is )?(?:not found|required|missing|not available|unavailable)|cannot open shared object file",
+            "\\b(?:pip3?|conda|uv pip|apt(?:-get)?) install\\b|\\bplease install\\b|(?:is|are|be|been|was|not) (?:not )?installed\\b|requires? the `?[\\w.-]+`? (?:library|package|extra|module)|^ImportError: No \\w+|没有安装|未安装|インストールされていない|(?:library|package|module)\\b.{0,40}(?:was |is )?(?:not found|required|missing|not available|unavailable)|cannot open shared object file",
             "ImportError: Loading an AWQ quantized model requires auto-awq library (`pip install autoawq`)",
         ),
     ),

@@ -24,7 +24,7 @@ RULE = cause(
     ),
     kinds=(
         (
-            "pad(?:ding)?[_ ]token(?:_id)?.{0,100}(?:not|must|none|missing|undefined|require|no )|no pad(?:ding)? token",
+            "pad(?:ding)?[_ ]token(?:_id)?.{0,100}(?:not|must|none|missing|undefined|require|no )|no pad(?:ding)? token|attempting to pad|pad_token_id.{0,200}NoneType|NoneType.{0,200}pad_token",
             "ValueError: Pad_token_id must be set in the configuration of the model, in order to pad tensors",
         ),
     ),

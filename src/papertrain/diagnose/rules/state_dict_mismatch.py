@@ -72,7 +72,7 @@ RULE = cause(
     ),
     kinds=(
         (
-            r"KeyError: '(?:optimizer|model|scheduler|epoch|iteration|state_dict|\w*_state_dict|total_iters|\w*\.weight)'.{0,40}@ .{0,300}(?:load|checkpoint|ckpt|resume|state)|KeyError: .{0,80}@ .{0,300}(?:checkpoint|ckpt|state_dict)\[|inconsistent tensor size|(?:missing|unexpected)_keys|(?:missing|unexpected) (?:\w+ )?keys?\b.{0,60}(?:load|state|checkpoint|weight)|cannot load model parameters",
+            r"KeyError: '(?:optimizer|model|scheduler|epoch|iteration|state_dict|\w*_state_dict|total_iters|[\w.]*\.weight)'.{0,40}@ .{0,300}(?:load|checkpoint|ckpt|resume|state)|KeyError: .{0,80}@ .{0,300}(?:checkpoint|ckpt|state_dict)\[|inconsistent tensor size|(?:missing|unexpected)_keys|(?:missing|unexpected) (?:\w+ )?keys?\b.{0,60}(?:load|state|checkpoint|weight)|cannot load model parameters",
             "RuntimeError: Unexpected missing keys when loading checkpoint model weights: ['lm_head.weight'].",
         ),
     ),

@@ -162,7 +162,7 @@ RULE = cause(
             "ImportError: cannot import name 'top_k_top_p_filtering' from 'transformers'",
         ),
         (
-            "\\b(?:forward|compute_loss|training_step|save_model|prediction_step|evaluate|log|(?!__init__)_\\w+)\\(\\) got an unexpected keyword argument|(?:Trainer|Arguments|For\\w+|Model|Collator\\w*)\\.__init__\\(\\) got an unexpected|TypeError: __init__\\(\\) got an unexpected keyword argument '(?:\\w*_strategy|\\w*_steps|\\w*loss\\w*|tokenizer|processing_class|\\w*callback\\w*|max_\\w+|\\w*dataset\\w*|\\w*eval\\w*|[fb]f?p?16|\\w*ratio|\\w*batch\\w*|optim\\w*|lr_\\w+|learning_rate|use_\\w+|torch_\\w+|device_map|attn_\\w+|load_in_\\w+|trust_remote_code|token)'",
+            "\\b(?:load_adapter|from_pretrained|forward|compute_loss|training_step|save_model|prediction_step|evaluate|log|(?!__init__)_\\w+)\\(\\) got an unexpected keyword argument|(?:Trainer|Arguments|For\\w+|Model|Collator\\w*)\\.__init__\\(\\) got an unexpected|TypeError: __init__\\(\\) got an unexpected keyword argument '(?:\\w*_strategy|\\w*_steps|\\w*loss\\w*|tokenizer|processing_class|\\w*callback\\w*|max_\\w+|\\w*dataset\\w*|\\w*eval\\w*|[fb]f?p?16|\\w*ratio|\\w*batch\\w*|optim\\w*|lr_\\w+|learning_rate|use_\\w+|torch_\\w+|device_map|attn_\\w+|load_in_\\w+|trust_remote_code|token)'",
             "TypeError: save_model() got an unexpected keyword argument '_internal_call'",
         ),
         (
