@@ -14,6 +14,39 @@ CONFIG = {"architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_
 OOM = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 79.15 GiB"
 
 
+GIVEN: dict[str, dict[str, str]] = {
+    "check": {"files": "sft.yaml"},
+    "compare": {"paths": "a.csv"},
+    "demo": {},
+    "diagnose": {"paths": "crash.log"},
+    "estimate": {"cases": "cases.jsonl"},
+    "evaluate": {"targets": "pred.jsonl"},
+    "explain": {"id": "learning_rate"},
+    "fix": {"target": "sft.yaml", "id": "D1.F1"},
+    "generate": {"work": "work"},
+    "launch": {"work": "work", "run": "base.toy.1", "dry_run": ""},
+    "next": {"work": "work"},
+    "package": {"work": "work"},
+    "plan": {"target": "m", "data": "train.jsonl", "gpu": "1x A100-80GB"},
+    "report": {"work": "work"},
+    "skill": {"action": "install"},
+    "status": {"work": "work"},
+    "watch": {"paths": "train.log"},
+}
+"""What each verb needs besides the path that is tried."""
+STAY = {"serve", "mcp"}
+"""Servers wait on purpose: `tests/web/test_server.py` and `tests/mcp` ask them."""
+
+
+def words(verb: str, given: dict[str, str]) -> list[str]:
+    """The command line of a verb with what it needs, and with these values of its parameters."""
+    from papertrain import verbs
+    from papertrain.core.params import parameters
+
+    by = {p.name: p for p in parameters(verbs.load(verb))}
+    return [verb, *(w for k, v in (GIVEN[verb] | given).items() for w in (by[k].option, v) if w)]
+
+
 def build(root: Path, salt: list[str] | None = None, file_salt: str = "") -> Path:
     """Write it below `root`; returns the workspace. Plans, configs and evidence are made by the verbs themselves."""
     from papertrain import verbs

@@ -14,6 +14,9 @@ import scene
 from canaries import FRAGMENTS, HARMLESS, PRIVATE, PRIVATE_NEEDLES, SHAPED, lines
 from runner import Done, command, tree, warm
 
+from papertrain import verbs
+from papertrain.core.params import parameters
+
 WORK_LINES = [*lines(), *PRIVATE.values(), *HARMLESS]
 NAME = SHAPED["huggingface"][1]
 FORMS: tuple[tuple[str, ...], ...] = ((), ("--json",), ("--debug", "-v"))
@@ -103,6 +106,43 @@ def test_nothing_that_is_printed_holds_a_secret(place: Path) -> None:
     assert not found, "\n".join(found)
     for word in ("num_tokens", "macro_f1", "learning_rate"):
         assert word.encode() in survived
+
+
+FIELDS = [
+    (verb, p.name)
+    for verb in verbs.names()
+    if verb not in scene.STAY
+    for p in parameters(verbs.load(verb))
+    if p.kind in (str, Path) and p.name != "passthrough"
+]
+"""Every field of every verb that takes a text or a path; those of a number take no secret."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("verb", "name"), FIELDS)
+def test_no_field_of_any_verb_gives_a_secret_back(place: Path, verb: str, name: str) -> None:
+    """Every field takes five of the kinds in turn, so that each kind has been in many fields."""
+    at, kinds, printed = FIELDS.index((verb, name)), [*SHAPED.values()], 0
+    option = {p.name: p.option for p in parameters(verbs.load(verb))}[name]
+    for i in range(5):
+        secret = "".join(kinds[(at * 5 + i) % len(kinds)]).replace("\n", " ")
+        # A value that begins as an option is one only behind the sign of equality.
+        argv = [w for w in scene.words(verb, {name: "@"}) if option is None or w != option]
+        argv = [(f"{option}={secret}" if option else secret) if w == "@" else w for w in argv]
+        done = command(*argv, "--json" if i % 2 else "-v", cwd=place, wall=60)
+        assert done.code in (0, 1, 2, 3), (argv, done.err[-300:])
+        data = (done.out + done.err).encode()
+        printed += len(data)
+        assert not leaks(data, private=False), (argv, data.decode())
+    print(f"\ncanaries: {len(SHAPED)} kinds planted, 5 in {verb} {name}, {printed:,} bytes searched, 0 found")
+
+
+def test_every_verb_has_its_place_in_the_lists() -> None:
+    said = {str(argv[0]) for argv in (*ASKED, *WRITTEN)}
+    servers = scene.STAY | {
+        "demo"
+    }  # their faces are searched in test_leaks, tests/web and tests/mcp; demo is these verbs
+    assert set(verbs.names()) - servers <= said
 
 
 @pytest.mark.slow

@@ -109,6 +109,7 @@ def packed(place: Path) -> Path:
     return place
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("work", WORKS, ids=ascii)
 def test_the_report_and_the_package_hold_it_and_the_package_verifies(packed: Path, work: str) -> None:
     report = (packed / f"{work}.html").read_bytes().decode()
@@ -124,6 +125,7 @@ def test_the_report_and_the_package_hold_it_and_the_package_verifies(packed: Pat
             data.decode()
 
 
+@pytest.mark.slow
 def test_evidence_of_such_a_file_keeps_its_id_and_goes_stale_with_it(packed: Path) -> None:
     work = packed / "work"
     before = (work / "evidence.jsonl").read_bytes()
@@ -140,6 +142,7 @@ def test_evidence_of_such_a_file_keeps_its_id_and_goes_stale_with_it(packed: Pat
         file.write_bytes(kept)
 
 
+@pytest.mark.slow
 def test_the_tools_and_the_page_answer(packed: Path) -> None:
     from papertrain.mcp import call, logs
 
@@ -156,6 +159,7 @@ def test_the_tools_and_the_page_answer(packed: Path) -> None:
         assert any("ca%FFf.log" in uri for uri, _ in logs([space]))
 
 
+@pytest.mark.slow
 def test_a_client_of_the_tool_server_gets_it(packed: Path) -> None:
     pytest.importorskip("mcp", reason="the tool server needs papertrain[mcp]")
     import anyio
@@ -174,6 +178,7 @@ def test_a_client_of_the_tool_server_gets_it(packed: Path) -> None:
     assert resources is not None
 
 
+@pytest.mark.slow
 def test_the_live_page_shows_it(packed: Path) -> None:
     pytest.importorskip("starlette.testclient", reason="the page needs papertrain[serve]")
     from starlette.testclient import TestClient

@@ -15,28 +15,6 @@ from papertrain import verbs
 from papertrain.core.files import blocks, made_as_read, sha256_file
 from papertrain.core.params import Parameter, parameters
 
-GIVEN: dict[str, dict[str, str]] = {
-    "check": {"files": "sft.yaml"},
-    "compare": {"paths": "a.csv"},
-    "demo": {},
-    "diagnose": {"paths": "crash.log"},
-    "estimate": {"cases": "cases.jsonl"},
-    "evaluate": {"targets": "pred.jsonl"},
-    "explain": {"id": "learning_rate"},
-    "fix": {"target": "sft.yaml", "id": "D1.F1"},
-    "generate": {"work": "work"},
-    "launch": {"work": "work", "run": "base.toy.1", "dry_run": ""},
-    "next": {"work": "work"},
-    "package": {"work": "work"},
-    "plan": {"target": "m", "data": "train.jsonl", "gpu": "1x A100-80GB"},
-    "report": {"work": "work"},
-    "skill": {"action": "install"},
-    "status": {"work": "work"},
-    "watch": {"paths": "train.log"},
-}
-"""What each verb needs besides the path that is tried."""
-STAY = {"serve", "mcp"}
-"""Servers wait on purpose: `tests/web/test_server.py` and `tests/mcp` ask them."""
 NAMES_A_PLACE = {"env", "target", "cases"}
 ODD = ["pipe", "pipe.yaml", "pipe.jsonl", "zero.log", "box", "/dev/zero", "/dev/random", "/proc/kmsg"]
 
@@ -45,7 +23,7 @@ def places(name: str) -> list[Parameter]:
     return [p for p in parameters(verbs.load(name)) if p.kind is Path or p.name in NAMES_A_PLACE]
 
 
-TRIED = [(verb, p.name) for verb in verbs.names() if verb not in STAY | {"demo"} for p in places(verb)]
+TRIED = [(verb, p.name) for verb in verbs.names() if verb not in scene.STAY | {"demo"} for p in places(verb)]
 
 
 @pytest.fixture(scope="module")
@@ -60,21 +38,17 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-def words(verb: str, given: dict[str, str]) -> list[str]:
-    by = {p.name: p for p in parameters(verbs.load(verb))}
-    return [verb, *(w for k, v in given.items() for w in (by[k].option, v) if w)]
-
-
 def test_every_verb_is_tried() -> None:
-    assert set(GIVEN) | STAY == set(verbs.names())
+    assert set(scene.GIVEN) | scene.STAY == set(verbs.names())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("verb", "name"), TRIED)
 def test_a_path_that_gives_nothing_or_made_as_read_is_answered(place: Path, verb: str, name: str) -> None:
     for odd in ODD:
         if odd == "/proc/kmsg" and not (Path(odd).exists() and os.access(odd, os.R_OK)):
             continue
-        done = command(*words(verb, GIVEN[verb] | {name: odd}), cwd=place, wall=20)
+        done = command(*scene.words(verb, {name: odd}), cwd=place, wall=20)
         assert not done.late, (verb, name, odd)
         assert done.code in (0, 1, 2, 3) and done.seconds < 4, (verb, name, odd, done)
 

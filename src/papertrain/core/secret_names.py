@@ -62,6 +62,10 @@ _SIXTEEN, _SEVEN = re.compile(r"[A-Za-z0-9+/_\-=.]{16}"), re.compile(r"[A-Za-z0-
 _RUNS = re.compile(r"[A-Za-z0-9]+")
 
 
+ENDS_A_SENTENCE = 12
+"""`token: train:` is a name in a name; a run of that many made-up letters before a colon is a value that something is said of."""
+
+
 def named(text: str) -> Iterator[tuple[int, int, int]]:
     """(start of the name, start, end) of each value whose name tells that it is secret.
 
@@ -130,6 +134,8 @@ def _value_at(text: str, at: int, start: int, kind: str, name: str) -> tuple[str
     if m is None or _EXPRESSION.match(text, at):
         return None
     value = m[0].rstrip(",;)]}\\")
+    if value.endswith(":") and any_scrambled(value, ENDS_A_SENTENCE):
+        value = value.rstrip(":")
     if value.endswith(":") or value.startswith(":") or (value == name and not value.startswith("-")):
         return None
     return (value, at, at + len(value), False) if value else None
@@ -193,6 +199,8 @@ def _harmless_path(says: Says, value: str, name: str) -> bool:
     """A path to a file with the secret, or `pwd`, the working directory. Base64 may begin with a slash too."""
     if says == "password" and not name.lower().endswith("pwd"):
         return False
+    if any_scrambled(value.partition("/")[0], 20):
+        return False  # a folder that is called as the secret is
     return bool(_PATH.search(value)) and (bool(_FILE.search(value)) or not any_scrambled(value, 12))
 
 

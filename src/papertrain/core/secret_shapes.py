@@ -38,7 +38,7 @@ TEXT = r"[^\s\"'<>]"
 # Looked for first: a key may be the user of an address, and the password behind it has no shape.
 FIRST: tuple[Shape, ...] = (
     Shape("pem", ("private", ), r"-{4,5}\s?BEGIN[A-Z0-9\s]{1,60}PRIVATE\s+KEY(?:\s+BLOCK)?\s?-{4,5}[\s\S]*?(?:-{4,5}\s?END[A-Z0-9\s]{1,60}PRIVATE\s+KEY(?:\s+BLOCK)?\s?-{4,5}|\Z)"),
-    Shape("url-password", ("://", ), rf"(?P<keep>://)(?<=[A-Za-z0-9]://)(?P<secret>(?!\[redacted){OPEN}{{0,200}}:(?!\d{{1,5}}/|[{{$<%])[^\s'\"<>]{{1,400}}|[A-Za-z0-9_\-]{{20,400}})(?=@)"),
+    Shape("url-password", (":/", ), rf"(?P<keep>(?:(?<=[A-Za-z0-9])://|(?<=[A-Za-z0-9]{{3}}):/(?!/)))(?P<secret>(?!\[redacted){OPEN}{{0,200}}:(?!\d{{1,5}}/|[{{$<%])[^\s'\"<>]{{1,400}}|[A-Za-z0-9_\-]{{20,400}})(?=@)"),
     Shape("signed-url", ("signature=", "x-amz-", "x-goog-", "sig=", "token=", "key=", "password=", "passwd=", "pwd=", "secret=", "jwt=", "code=", "auth=", "policy=", "sid=", "session=", "ticket=", "keyid="), rf"(?P<keep>[?&;](?i:X-Amz-Signature|X-Amz-Credential|X-Amz-Security-Token|X-Goog-Signature|X-Goog-Credential|x-oss-signature|x-oss-security-token|q-signature|Signature|sig|token|access_token|refresh_token|id_token|auth_token|api_key|apikey|key|password|passwd|pwd|secret|client_secret|jwt|AWSAccessKeyId|OSSAccessKeyId)=)(?P<secret>(?!\[redacted|[{{$<%]|[A-Za-z_.]{{1,12}}(?:[&\s'\"#<]|$))[^&\s'\"<>]+)|(?P<keep2>[?&](?:code|auth|policy|Policy|sid|session|ticket|tempAuth)=)(?P<secret2>(?!\[redacted){TEXT}{{20,}}?(?=[&\s'\"<>#]|$))"),
 )  # fmt: skip
 
@@ -59,7 +59,7 @@ TOKENS: tuple[Token, ...] = (
     Token("openai", "sk-", rf"(?:proj|svcacct|admin|None|or-v1|lf)-{U}{{12,}}|{N}{{12,}}T3BlbkFJ{N}*|{N}{{32,}}|(?<![A-Za-z0-9_]sk-){U}{{16,}}"),
     *(Token("slack", f"xox{c}", r"[.\-][A-Za-z0-9.%\-]{10,}") for c in "abcdeoprs"),
     *(Token("slack", c, r"[A-Za-z0-9\-]{10,}") for c in ("xapp-", "xwfp-")),
-    Token("slack-hook", "https://hooks.slack", r"(?:-gov)?\.com/(?:services|workflows|triggers)/[A-Za-z0-9/_\-]+"),
+    Token("slack-hook", "hooks.slack", r"(?:-gov)?\.com/(?:services|workflows|triggers)/[A-Za-z0-9/_\-]+"),
     Token("serverchan", "SCT", rf"\d{{1,9}}T{N}{{12,}}"),
     Token("serverchan", "sctp", rf"\d{{1,9}}t{N}{{12,}}"),
     Token("dingtalk", "SEC", rf"{HEX}{{64}}(?!{N})", alone=True),
@@ -122,10 +122,10 @@ TOKENS: tuple[Token, ...] = (
 
 SHAPES: tuple[Shape, ...] = (
     Shape("putty", ("private-lines", ), r"(?P<keep>Private-Lines: \d+\s+)(?P<secret>(?:[A-Za-z0-9+/=]+\s+)+(?:Private-MAC: [0-9a-f]*)?|[A-Za-z0-9+/=]{16,})"),
-    Shape("discord-hook", ("/webhooks/", ), r"https://(?:\w+\.)?discord(?:app)?\.com/api/(?:v\d+/)?webhooks/[A-Za-z0-9/_\-]+"),
-    Shape("feishu-hook", ("/open-apis/bot/", ), r"https://open\.(?:feishu|larksuite)\.\w+/open-apis/bot/[A-Za-z0-9/_\-]+"),
-    Shape("teams-hook", ("/webhookb2/", ), r"https://[\w.\-]+/webhookb2/[A-Za-z0-9/@_\-]+"),
-    Shape("hook", ("/hooks/", "maker.ifttt.com", "api.day.app"), r"(?P<keep>https?://[\w.:\-]+/hooks/(?:catch/)?|https?://maker\.ifttt\.com/[\w/]{1,80}/key/|https?://api\.day\.app/)(?P<secret>[A-Za-z0-9_\-]{10,}(?:/[A-Za-z0-9_\-]{7,})?|\d{5,9}/[A-Za-z0-9]{6,})"),
+    Shape("discord-hook", ("/webhooks/", ), r"https:/{1,2}(?:\w+\.)?discord(?:app)?\.com/api/(?:v\d+/)?webhooks/[A-Za-z0-9/_\-]+"),
+    Shape("feishu-hook", ("/open-apis/bot/", ), r"https:/{1,2}open\.(?:feishu|larksuite)\.\w+/open-apis/bot/[A-Za-z0-9/_\-]+"),
+    Shape("teams-hook", ("/webhookb2/", ), r"https:/{1,2}[\w.\-]+/webhookb2/[A-Za-z0-9/@_\-]+"),
+    Shape("hook", ("/hooks/", "maker.ifttt.com", "api.day.app"), r"(?P<keep>https?:/{1,2}[\w.:\-]+/hooks/(?:catch/)?|https?:/{1,2}maker\.ifttt\.com/[\w/]{1,80}/key/|https?:/{1,2}api\.day\.app/)(?P<secret>[A-Za-z0-9_\-]{10,}(?:/[A-Za-z0-9_\-]{7,})?|\d{5,9}/[A-Za-z0-9]{6,})"),
     # An old key has the shape of a commit; only what stands before it on its line tells them apart.
     Shape("wandb", ("wandb", "weights & biases"), r"(?P<keep>(?i:wandb|weights & biases)(?:(?!(?i:commit|sha|rev\b|revision|git|hash|digest|version))[^\n]){0,80}?(?<![A-Za-z0-9]))(?P<secret>[0-9a-f]{40})(?![A-Za-z0-9])"),
     Shape("telegram", (":", ), rf"(?<!\d)\d{{8,10}}:(?:{U}{{35}}(?!{U})|AA{U}{{14,}})"),
