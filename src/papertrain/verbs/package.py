@@ -46,17 +46,14 @@ def package(
     return _make(space, output, anonymous=anonymous, mode=mode, overwrite=overwrite, dry_run=dry_run)
 
 
-OWN = frozenset(("plans", "configs", "runs", "results", "tables", "figures", "debug", ".papertrain"))
-
-
 def _make(space: Workspace, output: Path, *, anonymous: bool, mode: Any, overwrite: bool, dry_run: bool) -> Report:
     from papertrain.core.evidence import read_evidence
     from papertrain.core.gate import decide_mode
     from papertrain.core.version import __version__
-    from papertrain.core.writing import Writer
+    from papertrain.core.writing import HIDDEN, Writer
     from papertrain.evidence.anonymous import patterns, traces, undecided
     from papertrain.evidence.asked import checklist
-    from papertrain.evidence.bundle import Packed, collect, manifest, zip_bytes
+    from papertrain.evidence.bundle import FOLDERS, Packed, collect, manifest, zip_bytes
     from papertrain.evidence.checklist import done_when, steps
     from papertrain.evidence.runbook import index, readme
 
@@ -64,7 +61,7 @@ def _make(space: Workspace, output: Path, *, anonymous: bool, mode: Any, overwri
         raise PapertrainError("the bundle cannot be the workspace itself", code="bad-output", file=output)
     if output.resolve().is_relative_to(space.root.resolve()):
         first = output.resolve().relative_to(space.root.resolve()).parts[0]
-        if first in OWN:
+        if first in (*FOLDERS, HIDDEN):
             raise PapertrainError(
                 f"the bundle cannot lie in {first}/, which is a part of it", code="bad-output", file=output
             )
