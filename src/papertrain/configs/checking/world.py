@@ -192,8 +192,10 @@ class World:
             entries = [e for n in datasets(document) if isinstance(e := (table or {}).get(n), dict)] if registry else []
             found = [e for e in entries if registry and registry.parent / str(e.get("file_name")) == path]
             return _parts(found[0].get("columns")) if found else None
-        listed = document.settings.get("datasets") if document is not None and document.kind == "axolotl" else None
-        for row in listed if document is not None and isinstance(listed, list) else ():
+        if document is None or document.kind != "axolotl":
+            return None
+        listed = document.settings.get("datasets")
+        for row in listed if isinstance(listed, list) else ():
             if isinstance(row, dict) and self.place(document, str(row.get("path"))) == path:
                 return _fields(row)
         return None
