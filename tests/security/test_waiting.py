@@ -44,7 +44,7 @@ def test_every_verb_is_tried() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("verb", "name"), TRIED)
-def test_a_path_that_gives_nothing_or_made_as_read_is_answered(place: Path, verb: str, name: str) -> None:
+def test_a_path_that_gives_nothing_or_never_ends_is_answered(place: Path, verb: str, name: str) -> None:
     for odd in ODD:
         if odd == "/proc/kmsg" and not (Path(odd).exists() and os.access(odd, os.R_OK)):
             continue
