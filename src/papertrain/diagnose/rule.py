@@ -32,7 +32,7 @@ def sig(text: str) -> Sig:
 
 
 class Remedy(Value, frozen=True, kw_only=True):
-    """A fix before it meets a file. `sets`: knob → value, `*2`, `/2`; knobs are named as in `patches.KNOBS`.
+    """A fix before it meets a file. `sets`: knob → value, `*2`, `/2`; knobs are named as in `knobs`.
 
     env: variables of the start command. data: `labels` or `finite` for rows to drop from the training data. commands: what to type. proof: how to see that it helped.
     """
