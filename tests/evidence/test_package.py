@@ -112,6 +112,19 @@ def test_it_is_not_complete_while_a_step_is_open(work: Path, tmp_path: Path) -> 
     assert json.loads((tmp_path / "bundle/MANIFEST.json").read_text())["complete"] is False
 
 
+def test_verification_repeats_what_is_missing_and_names_what_to_read(work: Path, tmp_path: Path) -> None:
+    made = verbs.load("package")(work, output=tmp_path / "bundle").data["missing"]
+    answer = verbs.load("package")(verify=tmp_path / "bundle")
+    assert made and answer.data["missing"] == made
+    assert f"not complete: {len(made)} things are missing" in answer.result
+    assert all(m in answer.body for m in made[:10])
+    shown = subprocess.run(["sh", "-c", str(answer.action)], capture_output=True, text=True, check=True).stdout
+    assert shown == (tmp_path / "bundle/README.md").read_text()
+    verbs.load("package")(work, output=tmp_path / "other.zip")
+    subprocess.run(["sh", "-c", str(verbs.load("package")(verify=tmp_path / "other.zip").action)], check=True)
+    assert (tmp_path / "other/README.md").read_text() == shown
+
+
 def test_a_second_package_takes_away_what_is_no_longer_packed(work: Path, tmp_path: Path) -> None:
     verbs.load("package")(work, output=tmp_path / "bundle")
     (work / "runs/ours.train.42/train_log.jsonl").unlink()

@@ -166,3 +166,15 @@ def test_the_action_of_every_failure_is_a_line_that_a_shell_reads() -> None:
         lines.append(action)
     done = subprocess.run(["bash", "-n", "-c", "\n".join(lines)], capture_output=True, text=True, timeout=60)
     assert len(lines) > 100 and done.returncode == 0, done.stderr
+
+
+def test_answers_at_the_end_of_a_road_name_a_next_command_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """README: every answer has three parts."""
+    monkeypatch.chdir(tmp_path)
+    Path("healthy.log").write_text("".join(f"{{'loss': {2 - i / 50}, 'epoch': {i / 50}}}\n" for i in range(50)))
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(Path("healthy.log").read_bytes())))
+    for words in (["diagnose", "-"], ["diagnose", "healthy.log"]):
+        code, answer = ask(*words)
+        assert code == 0, answer
+        assert answer["result"] and answer["explanation"] and answer["action"], words
+        assert paste(answer["action"]) in (0, 1)

@@ -28,13 +28,14 @@ class Fault(Value, frozen=True, kw_only=True):
 
 
 class Verdict(Value, frozen=True, kw_only=True):
-    """What was held against what."""
+    """What was held against what. missing: what the package itself says that it lacks."""
 
     files: int
     numbers: int
     reread: int
     faults: tuple[Fault, ...]
     notes: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
 
 
 Recompute = Callable[[str, bytes], dict[str, float]]
@@ -48,7 +49,7 @@ def verify(archive: Archive, recompute: Recompute) -> Verdict:
 
     Raises PapertrainError where there is no manifest.
     """
-    listed = _manifest(archive)
+    listed, missing = _manifest(archive)
     faults, notes = [], []
     present = set(archive.names()) - {"MANIFEST.json"}
     for name, entry in listed.items():
@@ -86,21 +87,31 @@ def verify(archive: Archive, recompute: Recompute) -> Verdict:
                 n=left,
             )
         )
-    return Verdict(files=len(listed), numbers=len(entries), reread=reread, faults=tuple(faults), notes=tuple(notes))
+    return Verdict(
+        files=len(listed),
+        numbers=len(entries),
+        reread=reread,
+        faults=tuple(faults),
+        notes=tuple(notes),
+        missing=missing,
+    )
 
 
-def _manifest(archive: Archive) -> dict[str, dict[str, Any]]:
+def _manifest(archive: Archive) -> tuple[dict[str, dict[str, Any]], tuple[str, ...]]:
+    """(its files, what it says is missing from the package)."""
     try:
         content = json.loads(archive.read("MANIFEST.json"))
         files = content["files"]
         assert isinstance(files, dict) and all(isinstance(v, dict) for v in files.values())
+        missing = content.get("missing", [])
+        assert isinstance(missing, list)
     except (OSError, KeyError):
         raise PapertrainError(
             "no MANIFEST.json: not a bundle that `papertrain package` wrote", code="no-bundle", file=archive.path
         ) from None
     except (ValueError, TypeError, AssertionError):
         raise PapertrainError("MANIFEST.json is damaged", code="no-bundle", file=archive.path) from None
-    return files
+    return files, tuple(map(str, missing))
 
 
 def _evidence(archive: Archive, present: set[str]) -> list[Evidence]:

@@ -92,7 +92,7 @@ def _report(space: Workspace, project: Project, diff: str, keys: list[str], writ
     return Report(
         verb="status", mode=mode, result=result, body="\n".join(body),
         explanation=say("the file is the paper's: it is read for context, and written only with --authorize {file}", file=FILE) + "; " + why,
-        action=None if written or not diff else line("papertrain", "status", space.root, "--project", "--authorize", FILE),
+        action=line("papertrain", "next", space.root) if written or not diff else line("papertrain", "status", space.root, "--project", "--authorize", FILE),
         warnings=tuple(differs),
         data={
             "project": {"file": project.path, "sha256": project.sha256, "keys": [{"key": k.key, "line": k.line, "understood_as": k.as_ or None, "value": k.value} for k in project.keys]},

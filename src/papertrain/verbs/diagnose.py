@@ -231,7 +231,7 @@ def no_failure(
                 "the run goes on, hangs, or was ended from outside; so far {because}",
                 because=translated(seen.answer.healthy),
             ),
-            action=f"papertrain watch {quoted(where[0])}" if where else None,
+            action=f"papertrain watch {quoted(where[0]) if where else '--help'}",
             body=body(found),
             data=data | {"healthy": seen.answer.healthy},
         )
@@ -244,7 +244,7 @@ def no_failure(
         because = translated(seen.answer.healthy)
     data["healthy"] = seen.answer.healthy
     return Report(verb="diagnose", mode=mode, result=say("no failure found"), explanation=say("no failure, because {because}", because=because),
-                  action=None if named is None else f"papertrain watch {quoted(named)}",
+                  action=f"papertrain watch {'--help' if named is None else quoted(named)}",
                   body=body(found), data=data)  # fmt: skip
 
 

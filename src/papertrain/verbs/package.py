@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -105,18 +106,15 @@ def _make(space: Workspace, output: Path, *, anonymous: bool, mode: Any, overwri
             own.text("MANIFEST.json", text)
             own.text("README.md", made["README.md"])
     size = sum(map(len, contents.values()))
-    body = [f"  missing  {m}" for m in open_steps[:10]] + (
-        [f"  … {len(open_steps) - 10} more"] if len(open_steps) > 10 else []
-    )
     return Report(
         verb="package",
         mode=decide_mode(mode, space.root),
         level="warning" if open_steps else "ok",
         result=say(
             "{n} files, {mb:.1f} MB in {where}, {state}", n=len(contents), mb=size / 1e6, where=str(output),
-            state=say("complete") if not open_steps else say("not complete: {n} things are missing", n=len(open_steps)),
+            state=_state(open_steps),
         ) + (say(" (dry run: nothing written)") if dry_run else ""),
-        body="\n".join(body),
+        body="\n".join(_lacking(open_steps)),
         warnings=_left_standing(open_words) if anonymous else _named(space),
         details="\n".join(f"  left out  {x.name}: {x.why}" for x in left),
         explanation=say("every file has its digest in MANIFEST.json; secrets, home folders and host names were replaced; weights stay behind"),
@@ -127,6 +125,15 @@ def _make(space: Workspace, output: Path, *, anonymous: bool, mode: Any, overwri
             **({"undecided": [{"word": w, "file": f, "line": n} for w, f, n in open_words]} if anonymous else {}),
         },
     )  # fmt: skip
+
+
+def _state(missing: Sequence[str]) -> str:
+    return say("complete") if not missing else say("not complete: {n} things are missing", n=len(missing))
+
+
+def _lacking(missing: Sequence[str]) -> list[str]:
+    more = [f"  … {len(missing) - 10} more"] if len(missing) > 10 else []
+    return [f"  {say('missing')}  {m}" for m in missing[:10]] + more
 
 
 def _left_standing(found: list[tuple[str, str, int]]) -> tuple[str, ...]:
@@ -167,19 +174,21 @@ def _verify(bundle: Path) -> Report:
     verdict = verify(Archive(bundle), _recompute)
     bad = verdict.faults
     body = [f"  {f.file}: {f.says}" for f in bad[:20]] + ([f"  … {len(bad) - 20} more"] if len(bad) > 20 else [])
+    show = ["python3", "-m", "zipfile", "-e", bundle, bundle.with_suffix("")] if bundle.is_file() else ["cat", bundle / "README.md"]  # fmt: skip
     return Report(
         verb="package",
         level="error" if bad else "ok",
         result=say("the package does not verify: {n} faults", n=len(bad)) if bad else say(
-            "the package verifies: {files} files, {reread} of {numbers} numbers read again from their sources",
-            files=verdict.files, reread=verdict.reread, numbers=verdict.numbers,
+            "the package verifies: {files} files beside its manifest, {reread} of {numbers} numbers read again from their sources; {state}",
+            files=verdict.files, reread=verdict.reread, numbers=verdict.numbers, state=_state(verdict.missing),
         ),
-        body="\n".join(body),
+        body="\n".join(body + _lacking(verdict.missing)),
         warnings=verdict.notes,
         explanation=say("each file was held against the digest in MANIFEST.json, each number of evidence.jsonl against its source in the package"),
-        action=None if not bad else "papertrain package WORK -o BUNDLE",
+        action="papertrain package --help" if bad else line(*show),
+        aside="" if bad else say("README.md says what it holds and how to run it again"),
         data={
-            "verified": not bad, "files": verdict.files, "numbers": verdict.numbers, "reread": verdict.reread,
+            "verified": not bad, "files": verdict.files, "numbers": verdict.numbers, "reread": verdict.reread, "missing": list(verdict.missing),
             "faults": [{"file": f.file, "says": f.says} for f in bad],
         },
     )  # fmt: skip

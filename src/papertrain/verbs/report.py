@@ -52,7 +52,7 @@ def report(
         + (f": {output}" if output and not dry_run else ""),
         body="\n".join(f"  {head}" for head, _ in parts),
         explanation=say("the page is complete in itself: figures are embedded, nothing is loaded from anywhere"),
-        action=None if output else line("papertrain", "report", work, "-o", "report.html"),
+        action=line("papertrain", "next", work) if output else line("papertrain", "report", work, "-o", "report.html"),
         data={
             "sections": [head for head, _ in parts],
             "file": str(output) if output else None,

@@ -285,7 +285,7 @@ def _report(
         if findings
         else f"papertrain compare {quoted(root)}"
     )
-    return Report(verb="check", result=result, explanation=says, action=action if findings or _is_workspace(root) else None, body=body if printed is None else "",
+    return Report(verb="check", result=result, explanation=says, action=action if findings or _is_workspace(root) else "papertrain compare --help", body=body if printed is None else "",
                   head=data["printed"] if printed is not None else "", data=data, warnings=tuple(told[:8]), mode=options["mode"] or "quick", level=worst([f.level for f in findings]))  # fmt: skip
 
 

@@ -101,7 +101,7 @@ def in_plan(p: TrainingPlan, d: Decision[Any], where: Path | None) -> Answer:
     return Answer(
         id=d.name, kind="decision", result=f"{d.name} = {show_number(d.value)}{unit(d)}", explanation=translated(d.why),
         body="\n".join(["", *lines, "", *wrapped(f"  {say('source')}     ", source), *doubts, *published]) + "\n",
-        action=f"papertrain plan {quoted(where)} --set {quoted(f'{d.name}={_written(d.value)}')}" if where is not None and where.is_dir() else None,
+        action=f"papertrain plan {quoted(where)} --set {quoted(f'{d.name}={_written(d.value)}')}" if where is not None and where.is_dir() else "papertrain plan --help",
         data={"decision": plain(d), "chain": links(p, d), "published": published},
     )  # fmt: skip
 
