@@ -8,6 +8,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 from time import process_time
+from typing import Any
 
 import pytest
 
@@ -15,6 +16,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 from scored import codes, ranks
 
 from papertrain.cli import main
+from papertrain.core.errors import PapertrainError
 from papertrain.core.report import Report
 from papertrain.verbs.compare import compare
 from papertrain.verbs.evaluate import evaluate
@@ -298,3 +300,29 @@ class TestSeedsThatAreNotThere:
             if runs == 1:
                 assert any("base has one run: it is taken to vary" in a for a in main["assumptions"])
         assert p[1] > p[3] > 0.05
+
+    def test_a_system_without_chance_in_it_is_not_said_to_vary(self, tmp_path: Path) -> None:
+        """TF-IDF with a convex classifier, or a model that was not trained at all: one run is all that there can be."""
+        gold = ["a" if i % 3 else "b" for i in range(300)]
+        for system, wrongs in (("ours", (60, 84, 96)), ("base", (110,))):
+            for s, wrong in enumerate(wrongs):
+                said = ["c" if (i * 7 + s * 3) % 300 < wrong else g for i, g in enumerate(gold)]
+                labels(tmp_path / f"{system}/seed_{s + 1}/preds.csv", said, gold)
+
+        def main(**more: Sequence[str]) -> tuple[dict[str, Any], str]:
+            r = compare([tmp_path], ours="ours", baseline="base", metrics=["accuracy"], **more)
+            (test,) = [t for t in r.data["tests"] if t["details"].get("role") == "primary"]
+            return test, r.explanation
+
+        (unknown, _), (known, says) = main(), main(deterministic=["base"])
+        width = {n: t["ci"]["high"] - t["ci"]["low"] for n, t in (("unknown", unknown), ("known", known))}
+        assert width["known"] < 0.8 * width["unknown"] and known["p"] < unknown["p"]
+        assert known["difference"] == unknown["difference"]
+        assert "base is said to be deterministic" in says and any("one run stands for all" in a for a in known["assumptions"])  # fmt: skip
+
+    def test_runs_that_differ_are_not_deterministic(self, tmp_path: Path) -> None:
+        with pytest.raises(PapertrainError, match=r"ours is said to be deterministic, and its 3 runs differ in accuracy"):  # fmt: skip
+            self.accuracies(tmp_path, ours=(0.81, 0.82, 0.83), base=(0.71,))
+            compare([tmp_path], deterministic=["ours"])
+        with pytest.raises(PapertrainError, match="no system 'bsae'"):
+            compare([tmp_path], deterministic=["bsae"])

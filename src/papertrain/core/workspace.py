@@ -34,6 +34,7 @@ class Method(Record, frozen=True, kw_only=True):
     """One system of the study. kind `train`: papertrain plans and launches it; `command`: a command of the user's.
 
     command: with {data_train} {data_test} {seed} {out} filled in, it writes predictions into {out}.
+    deterministic: no chance in it, so that one run stands for all and tests add no variation between trainings.
     """
 
     name: str
@@ -42,6 +43,7 @@ class Method(Record, frozen=True, kw_only=True):
     seeds: tuple[int, ...] | None = None
     label: str = ""
     trials: int | None = None
+    deterministic: bool = False
 
 
 class Data(Record, frozen=True, kw_only=True):

@@ -69,13 +69,14 @@ def _gold_differs(a: list[object] | list[str] | None, b: list[object] | list[str
 
 
 class Comparison(Value, frozen=True, kw_only=True):
-    """What stays the same for all tests of one call."""
+    """What stays the same for all tests of one call. deterministic: systems of which one run stands for all."""
 
     seed: int = 7
     alpha: float = 0.05
     resamples: int = 10_000
     test: str = "auto"
     fold_ratio: float | None = None
+    deterministic: frozenset[str] = frozenset()
 
 
 def _as_test(
@@ -346,6 +347,7 @@ def _hierarchical(
     items: dict[tuple[str, str], Aligned],
     how: Comparison,
     metric: str,
+    varies: bool = True,
 ) -> Hierarchy | None:
     first, other = next(iter(left)), next(iter(right))
     m = items[first, other].a
@@ -356,8 +358,8 @@ def _hierarchical(
     n = len(rows_a[0])
     statistic: Callable[[Floats], Floats] = m.statistic if m.statistic is not None else (lambda s: s[:, 0] / n)
     draws = resample.hierarchical_draws(
-        rows_a, rows_b, statistic, rng=stream(how.seed, "hierarchical", metric), resamples=how.resamples
-    )
+        rows_a, rows_b, statistic, rng=stream(how.seed, "hierarchical", metric), resamples=how.resamples, single_varies=varies
+    )  # fmt: skip
     tail = min(float(np.sum(draws <= 0)), float(np.sum(draws >= 0)))
     return Hierarchy(
         difference=resample.difference_of_means(rows_a, rows_b, statistic),
@@ -392,7 +394,9 @@ def _items_over_seeds(
     first, other = next(iter(left)), next(iter(right))
     m = items[first, other].a
     rng = stream(how.seed, "items over seeds", head.metric)
-    found = _hierarchical(left, right, items, how, head.metric)
+    single = a if len(left) == 1 else b
+    varies = single not in how.deterministic
+    found = _hierarchical(left, right, items, how, head.metric, varies)
     if found is None:
         return refused(column, a, b, f"{m.metric} over several seeds has no paired test here; compare single seeds")
     draws = f"{len(left)} against {len(right)} seeds: p and interval of the difference of seed means"
@@ -407,14 +411,17 @@ def _items_over_seeds(
             p, name = flipped.p or 0.0, flipped.test
         unit = flipped.unit
         effect, sd = flipped.effect_size, flipped.details.get("sd_difference")
-    single = a if len(left) == 1 else b
     says = (
         draws,
         "p is the larger of the permutation over items and of the bootstrap over items and seeds"
         if m.kind == "mean"
         else "p from the bootstrap over items and seeds",
         *(
-            [f"{single} has one run: it is taken to vary between trainings as the other does"]
+            [
+                f"{single} has one run: it is taken to vary between trainings as the other does"
+                if varies
+                else f"{single} is said to be deterministic: its one run stands for all"
+            ]
             if len(left) != len(right) and min(len(left), len(right)) == 1
             else []
         ),
@@ -423,7 +430,7 @@ def _items_over_seeds(
     ci = None if _pointlike(found.ci) else found.ci
     return Test(column=column, a=a, b=b, test=name, unit=unit, n=n, difference=found.difference, ci=ci, p=p, effect_size=effect, assumptions=says,
                 signature=signature(n=n, seeds=f"{len(left)}+{len(right)}", test=name, resamples=how.resamples, ci=found.ci.method, rng=entropy(rng)),
-                details={"role": "primary", "seeds_a": len(left), "seeds_b": len(right), "sd_difference": sd})  # fmt: skip
+                details={"role": "primary", "seeds_a": len(left), "seeds_b": len(right), "sd_difference": sd, **({} if varies else {"deterministic": single})})  # fmt: skip
 
 
 def _per_seed(

@@ -156,5 +156,8 @@ def doubt(t: Test, table: ResultTable, beside: Sequence[Test] = ()) -> str:
         )
         if min(a, b) == 1:
             one, other = (t.a, t.b) if a == 1 else (t.b, t.a)
-            parts.append(say("{name} has one run and is taken to vary between trainings as {other} does", name=one, other=other))  # fmt: skip
+            if t.details.get("deterministic") == one:
+                parts.append(say("{name} is said to be deterministic, so its one run stands for all", name=one))
+            else:
+                parts.append(say("{name} has one run and is taken to vary between trainings as {other} does", name=one, other=other))  # fmt: skip
     return "; ".join(parts)

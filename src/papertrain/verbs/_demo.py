@@ -38,12 +38,14 @@ label = "TF-IDF + logistic regression"
 kind = "command"
 command = "{{python}} tfidf.py --train {{data_train}} --test {{data_test}} --seed {{seed}} --out {{out}}"
 seeds = [1]
+deterministic = true
 
 [methods.frozen]
 label = "MiniLM, frozen"
 kind = "command"
 command = "{{python}} frozen.py --model {model} --train {{data_train}} --test {{data_test}} --seed {{seed}} --out {{out}}"
 seeds = [1]
+deterministic = true
 
 [datasets.reviews]
 label = "Reviews"

@@ -20,6 +20,9 @@ def compare(
     system: Annotated[Sequence[str], Arg("a system and its results: a file or a folder", "NAME=PATH")] = (),
     ours: Annotated[str | None, Arg("the method that the paper proposes", "NAME")] = None,
     baseline: Annotated[str | None, Arg("the method to beat", "NAME")] = None,
+    deterministic: Annotated[
+        Sequence[str], Arg("a system without chance in its training: one run of it stands for all", "NAME")
+    ] = (),
     metrics: Annotated[Sequence[str], Arg("only these scores", "NAME")] = (),
     columns: Annotated[
         Sequence[str],
@@ -93,7 +96,7 @@ def compare(
     styled = build.styles(style)
     asked = Asked(
         ours=ours, baseline=baseline, metrics=build.split(metrics), columns=tuple(columns), maps=tuple(map), everything=all, figures=build.split(figures), venue=styled.venue,
-        intervals=styled.intervals, aligned=styled.aligned, test=test, adjust=adjust, alpha=alpha, seed=seed, resamples=resamples,
+        intervals=styled.intervals, aligned=styled.aligned, test=test, adjust=adjust, alpha=alpha, seed=seed, resamples=resamples, deterministic=build.split(deterministic),
     )  # fmt: skip
     if work is not None:
         found = build.workspace(work, asked)

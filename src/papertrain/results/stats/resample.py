@@ -319,6 +319,7 @@ def hierarchical_draws(
     rng: np.random.Generator,
     resamples: int = 10_000,
     paired_seeds: bool = False,
+    single_varies: bool = True,
 ) -> Floats:
     """Differences of seed means with both the items and the seeds drawn anew. Each run holds the rows of the same items.
 
@@ -328,7 +329,8 @@ def hierarchical_draws(
     (`bench/stats.py simulate`).
 
     One run beside several has a variation between trainings too, which it cannot show: it is taken to vary as the other
-    system does. Without that, leaving runs of a system out would make its difference look surer.
+    system does. Without that, leaving runs of a system out would make its difference look surer. single_varies=False: that
+    one run is the only one there can be (a system without chance in its training).
     """
     blocks = [matrix(r) for r in (*runs_a, *runs_b)]
     m, ka, kb = blocks[0].shape[1], len(runs_a), len(runs_b)
@@ -338,7 +340,7 @@ def hierarchical_draws(
     pick_b = pick_a if paired_seeds and ka == kb else rng.integers(0, kb, (resamples, kb))
     df = max(ka - 1 if paired_seeds and ka == kb else ka + kb - 2, 2)
     left, right = (_drawn_seeds(part, pick, df) for part, pick in ((scores[:, :ka], pick_a), (scores[:, ka:], pick_b)))
-    if (ka == 1) != (kb == 1):
+    if single_varies and (ka == 1) != (kb == 1):
         many = scores[:, ka:] if ka == 1 else scores[:, :ka]
         pick = rng.integers(0, many.shape[1], (resamples, 1))
         return np.asarray(left - right + _drawn_seeds(many, pick, df) - many.mean(1))

@@ -13,6 +13,7 @@ from papertrain.core.errors import PapertrainError, nearest
 from papertrain.core.results import Evidence, ResultTable, Test
 from papertrain.core.texts import english
 from papertrain.core.training import TrainingPlan
+from papertrain.core.units import show_number
 from papertrain.core.values import Value, plain
 from papertrain.core.workspace import Workspace
 from papertrain.report.table import Sheet, sheet
@@ -21,7 +22,7 @@ from papertrain.results import checks, names, overall, roles, sanity, statement
 from papertrain.results.board import Board
 from papertrain.results.collect import Collection, Placed, collect
 from papertrain.results.records import Issue
-from papertrain.results.stats.outcome import finite, show_p
+from papertrain.results.stats.outcome import TOLERANCE, finite, show_p
 from papertrain.verbs.comparing.study import Cost, costs, plans
 from papertrain.verbs.comparing.table import Asked, ordered, table_of, tests_of, with_columns
 from papertrain.verbs.evaluating.scores import collect_grid, state_of
@@ -127,6 +128,7 @@ def workspace(path: Path, asked: Asked) -> Comparison:
         asked,
         ours=ours or (study.methods[0].name if len(study.methods) > 1 and study.written else None),
         baseline=asked.baseline or next(iter(study.baselines), None),
+        deterministic=(*asked.deterministic, *(m.name for m in study.methods if m.deterministic)),
     )
     metrics = {d.name: d.metrics for d in study.datasets if d.metrics and not asked.metrics}
     out = _compared(
@@ -189,6 +191,17 @@ def _with_gaps(found: Comparison, missing: list[dict[str, str]]) -> Comparison:
     return msgspec.structs.replace(found, table=table, tests=tests)
 
 
+def _held_to(name: str, board: Board) -> None:
+    """A system that is said to have no chance in it gives one value. Raises PapertrainError where its runs differ."""
+    for head in board.heads:
+        values = [e.value for e in board.runs(name, head).values() if e.value is not None]
+        if values and max(values) - min(values) > TOLERANCE * max(map(abs, values)):
+            raise PapertrainError(
+                f"{name} is said to be deterministic, and its {len(values)} runs differ in {head.metric}: {show_number(min(values))} to {show_number(max(values))}",
+                code="contradiction",
+            )
+
+
 def _compared(
     found: Collection,
     asked: Asked,
@@ -221,7 +234,7 @@ def _compared(
             code="no-scores",
             nearest=nearest(asked.metrics[0], known) if asked.metrics else None,
         )
-    for name in (asked.ours, asked.baseline):
+    for name in (asked.ours, asked.baseline, *asked.deterministic):
         if name is not None and name not in board.systems:
             raise PapertrainError(
                 f"no system {name!r} here (there are {', '.join(board.systems[:8])})",
@@ -230,6 +243,8 @@ def _compared(
             )
     board = msgspec.structs.replace(board, systems=ordered(board.systems, order, asked))
     board = with_columns(board, datasets)
+    for name in asked.deterministic:
+        _held_to(name, board)
     read = [e for head in board.heads for s in board.systems for e in board.runs(s, head).values()]
     outputs = {id(e.items): e.items for e in read if e.items is not None}
     issues = [

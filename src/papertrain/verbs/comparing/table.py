@@ -37,6 +37,7 @@ class Asked(Value, frozen=True, kw_only=True):
     alpha: float
     seed: int
     resamples: int
+    deterministic: tuple[str, ...] = ()
 
 
 def with_columns(board: Board, datasets: Sequence[str]) -> Board:
@@ -120,7 +121,7 @@ def wanted_pairs(systems: Sequence[str], asked: Asked) -> list[tuple[str, str]]:
 
 
 def tests_of(board: Board, asked: Asked) -> list[Test]:
-    how = pairs.Comparison(seed=asked.seed, alpha=asked.alpha, resamples=asked.resamples, test=asked.test)
+    how = pairs.Comparison(seed=asked.seed, alpha=asked.alpha, resamples=asked.resamples, test=asked.test, deterministic=frozenset(asked.deterministic))  # fmt: skip
     out = []
     for a, b in wanted_pairs(board.systems, asked):
         for column in range(len(board.heads)):
