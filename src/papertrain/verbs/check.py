@@ -35,7 +35,7 @@ def check(
     seq_len: Annotated[int | None, Arg("tokens of one sequence, for data files (default 2048)", "N")] = None,
     columns: Annotated[Sequence[str], COLUMNS] = (),
     diff: Annotated[bool, Arg("show every proposed change as a diff")] = False,
-    fix: Annotated[bool, Arg("write the changes that touch only the execution, never the experiment")] = False,
+    fix: Annotated[bool, Arg("write the changes of errors and warnings that touch only the execution, never the experiment")] = False,
     select: PatternsArg = (),
     ignore: Annotated[Sequence[str], Arg("leave these rules out", "RULES")] = (),
     preview: Annotated[bool, Arg("with the rules that are still on trial")] = False,

@@ -291,6 +291,9 @@ def _explanation(findings: Sequence[Finding], accounts: Sequence[Any], documents
             if changing
             else say("no proposed change touches the experiment")
         )
+        noted = sum(f.level == "note" and f.effect == "execution" for f in mendable)
+        if noted and noted < len(mendable):
+            parts.append(say("{n} stand in notes, which --fix leaves to you", n=noted) if noted > 1 else say("1 stands in a note, which --fix leaves to you"))  # fmt: skip
     if not errors:
         parts.insert(0, say("nothing here stops the run"))
     return "; ".join(parts)
