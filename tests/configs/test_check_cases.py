@@ -197,6 +197,13 @@ def test_a_template_of_a_base_or_unknown_model_is_nobodys_mistake(tmp_path: Path
         assert [h.finding.says for h in found if h.finding.rule == "TR304"] == []
 
 
+def test_processes_that_are_shown_no_card_are_held_against_none(tmp_path: Path) -> None:
+    """A run on the processor, on a machine that has cards: of any number of processes, and no card is idle by mistake."""
+    for shown, said in (("CUDA_VISIBLE_DEVICES=''", False), ("CUDA_VISIBLE_DEVICES=", False), ("", True)):
+        found = check(tmp_path, {"r.sh": f"{shown} torchrun --nproc_per_node 2 t.py\n"}, gpu="4x A100-80GB")
+        assert any(h.finding.rule == "TR406" for h in found) is said, shown
+
+
 GRPO = "model_name_or_path: m\ndataset_name: d\nnum_generations: 8\nper_device_train_batch_size: 1\nuse_vllm: true\n"
 
 

@@ -13,9 +13,11 @@ from pathlib import Path
 import pytest
 
 from papertrain.core.errors import PapertrainError
+from papertrain.data.examples import example
 from papertrain.data.formats import layout_of
 from papertrain.data.profile import profile
-from papertrain.data.render import render, segments_of
+from papertrain.data.render import renderer
+from papertrain.data.show import show_rows
 from papertrain.facts.models import find_model
 
 ALPACA = {"instruction": "What is the sum of 3 and 4?", "input": "", "output": "The sum is 7."}
@@ -145,14 +147,14 @@ def test_tokens_are_those_of_the_models_own_tokenizer_and_template(write, chatml
 
 
 def test_a_row_is_shown_as_what_is_masked_and_what_is_trained(chatml):
-    segments = segments_of(ALPACA, layout_of(ALPACA), chatml)
+    segments = renderer(chatml).segments(example(ALPACA, layout_of(ALPACA)))
     assert [s.trained for s in segments] == [False, True]
     assert segments[0].text.endswith("<|im_start|>assistant\n") and segments[1].text == "The sum is 7.<|im_end|>\n"
 
 
 def test_rows_can_be_shown_with_what_is_masked_trained_and_cut(write, chatml):
     file = write("a.jsonl", [ALPACA, {**ALPACA, "output": ""}, {"instruction": 3}])
-    shown = render(file, model=chatml, cutoff=8, count=3).splitlines()
+    shown = show_rows(file, model=chatml, cutoff=8, count=3).splitlines()
     assert (
         shown[0].startswith("row 1   masked   <|im_start|>system⏎You are")
         and shown[1].strip() == "trained  The sum is 7.<|im_end|>⏎"

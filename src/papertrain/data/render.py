@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from papertrain.core.models import ModelSpec
-from papertrain.data.examples import Example, example
-from papertrain.data.formats import Layout
+from papertrain.data.examples import Example
 from papertrain.data.slots import SlotTemplate
 from papertrain.data.template import ChatTemplate, load_template
 from papertrain.facts.frameworks.load import slot_templates
@@ -128,30 +127,3 @@ def renderer(model: ModelSpec | None, template: str | None = None, thinking: boo
     if template in slot_templates():
         return Renderer(None, special, "", SlotTemplate(template, special, thinking=thinking))
     return Renderer(own, special, says or f"no template {template!r} is known here: the model's own is used")
-
-
-def segments_of(row: Mapping[str, Any], layout: Layout, model: ModelSpec | None) -> list[Segment]:
-    """One row of a data set as (text, trained) segments. Raises RowError."""
-    return renderer(model).segments(example(row, layout))
-
-
-def render(
-    path: Path | str,
-    *,
-    model: ModelSpec | None,
-    cutoff: int,
-    template: str | None = None,
-    thinking: bool | None = True,
-    count: int = 1,
-    columns: Mapping[str, str] | None = None,
-) -> str:
-    """The first rows of a data set as the model sees them: what is masked, what is trained, what is cut.
-
-    row 1   masked   <|im_start|>user⏎Where?<|im_end|>⏎<|im_start|>assistant⏎
-            trained  There.<|im_end|>⏎                                  5 tokens, 2 trained, end token trained
-    """
-    from papertrain.data.show import show_rows
-
-    return show_rows(
-        path, model=model, cutoff=cutoff, template=template, thinking=thinking, count=count, columns=columns
-    )

@@ -31,7 +31,12 @@ def show_rows(
     count: int = 1,
     columns: Mapping[str, str] | None = None,
 ) -> str:
-    """The first `count` rows. Raises PapertrainError where the file holds no rows."""
+    """The first `count` rows as the model sees them: what is masked, what is trained, what is cut. Raises PapertrainError
+    where the file holds no rows.
+
+    row 1   masked   <|im_start|>user⏎Where?<|im_end|>⏎<|im_start|>assistant⏎
+            trained  There.<|im_end|>⏎                                  5 tokens, 2 trained, end token trained
+    """
     sources = find_sources(path)
     head = [(n, r) for file in sources.files[:1] for n, r in islice(open_rows(file).rows, max(count, _LOOKED_AT))]
     layout = sources.layout if not columns else None

@@ -35,7 +35,9 @@ def check(
     seq_len: Annotated[int | None, Arg("tokens of one sequence, for data files (default 2048)", "N")] = None,
     columns: Annotated[Sequence[str], COLUMNS] = (),
     diff: Annotated[bool, Arg("show every proposed change as a diff")] = False,
-    fix: Annotated[bool, Arg("write the changes of errors and warnings that touch only the execution, never the experiment")] = False,
+    fix: Annotated[
+        bool, Arg("write the changes of errors and warnings that touch only the execution, never the experiment")
+    ] = False,
     select: PatternsArg = (),
     ignore: Annotated[Sequence[str], Arg("leave these rules out", "RULES")] = (),
     preview: Annotated[bool, Arg("with the rules that are still on trial")] = False,
@@ -383,11 +385,9 @@ def _samples(
     named = model or (document.get("model_name_or_path") if document else None)
     used = template or (document.get("template") if document else None)
     cutoff = seq_len or (document.integer("cutoff_len") if document else None) or 2048
-    try:
-        from papertrain.data.render import render
-    except ImportError:
-        raise PapertrainError("--show is not available in this installation", code="no-render") from None
-    text: str = render(
+    from papertrain.data.show import show_rows
+
+    return show_rows(
         path,
         model=_model(named),
         template=used if isinstance(used, str) else None,
@@ -396,4 +396,3 @@ def _samples(
         count=show,
         columns=columns if document is None else world.columns(path, document),
     )
-    return text

@@ -22,9 +22,9 @@ def check(document: ConfigDocument, world: World) -> Iterator[Wrong]:
             wanted, line = (
                 (total // max(machines or 1, 1), command.options["num_processes"][1]) if total else (None, line)
             )
-        if wanted is None:
-            continue
         visible = _visible(command)
+        if wanted is None or visible == 0:
+            continue
         if visible is not None and wanted > visible:
             yield Wrong(
                 says=say(
@@ -70,10 +70,10 @@ def check(document: ConfigDocument, world: World) -> Iterator[Wrong]:
 
 
 def _visible(command: Command) -> int | None:
-    """How many cards the command is shown. None: it does not say; none at all is a run on the processor, of any number of processes."""
+    """How many cards the command is shown; 0 is a run on the processor, of any number of processes. None: it does not say."""
     for name in ("CUDA_VISIBLE_DEVICES", "ASCEND_RT_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES"):
         if name in command.env and "$" not in command.env[name][0]:
-            return len([p for p in command.env[name][0].split(",") if p.strip()]) or None
+            return len([p for p in command.env[name][0].split(",") if p.strip()])
     return None
 
 
