@@ -9,12 +9,13 @@ import numpy as np
 
 from papertrain.core.results import Cell, Column, Interval, Status
 from papertrain.results.board import Board, Entry, Head
-from papertrain.results.metrics.measured import interval
+from papertrain.results.metrics.measured import estimate
 from papertrain.results.stats.means import t_interval
-from papertrain.results.stats.outcome import TOLERANCE, stream
+from papertrain.results.stats.outcome import TOLERANCE, pointlike, stream
 from papertrain.results.stats.proportion import stderr, z_of
 
 RESAMPLES = 10_000
+SEEDS_ALIKE = "no interval: all {n} runs have the same value"
 
 
 def cell_of(
@@ -37,21 +38,26 @@ def cell_of(
     status: Status = "verified" if all(e.measured is not None for e in runs.values()) else "reported"
     if any(e.score is not None and e.score.typed for e in runs.values()):
         status = "typed"
-    ci = None
+    ci, why = None, ""
     if x.size > 1:
         ci = t_interval(x, level) if x.size > 2 else None
+        if pointlike(ci):
+            ci, why = None, SEEDS_ALIKE.format(n=x.size)
     elif intervals:
-        ci = single_interval(first, system, head, seed=seed, resamples=resamples, level=level)
+        ci, why = single_interval(first, system, head, seed=seed, resamples=resamples, level=level)
     labelled = x.size > 1 or bool(first.seed)
     return Cell(value=float(x.mean()), std=float(x.std(ddof=1)) if x.size > 1 else None, n_seeds=x.size, status=status, ci=ci,
-                seeds=values if labelled else {}, reason=board.gaps.get((system, head)))  # fmt: skip
+                seeds=values if labelled else {}, reason=board.gaps.get((system, head)) or why or None)  # fmt: skip
 
 
-def single_interval(e: Entry, system: str, head: Head, *, seed: int, resamples: int, level: float) -> Interval | None:
-    """Interval of one run: from its items, or from the published standard error where that can be right."""
+def single_interval(
+    e: Entry, system: str, head: Head, *, seed: int, resamples: int, level: float
+) -> tuple[Interval | None, str]:
+    """Interval of one run, from its items, or from the published standard error where that can be right; or why its items
+    give none."""
     if e.measured is not None:
         cluster = e.items.cluster if e.items is not None else None
-        return interval(
+        return estimate(
             e.measured,
             rng=stream(seed, "interval", head.metric),
             resamples=resamples,
@@ -60,14 +66,14 @@ def single_interval(e: Entry, system: str, head: Head, *, seed: int, resamples: 
         )
     s = e.score
     if s is None or s.value is None:
-        return None
+        return None, ""
     se, how = s.stderr, "published stderr"
     if se == 0 and 0 < s.value < 1:
         se, how = (stderr(s.value, s.n), "derived from n") if s.n and s.scale == "fraction" else (None, "")
     if not se or not math.isfinite(se):
-        return None
+        return None, ""
     half = z_of(level) * se
-    return Interval(low=s.value - half, high=s.value + half, level=level, method=f"normal, {how}")
+    return Interval(low=s.value - half, high=s.value + half, level=level, method=f"normal, {how}"), ""
 
 
 def ranks(values: list[float | None], higher: bool | None) -> list[int | None]:

@@ -17,7 +17,7 @@ from papertrain.results.metrics import classify
 from papertrain.results.metrics.measured import Measured
 from papertrain.results.names import key
 from papertrain.results.stats import auc, binary, means, multiple, power, ranks, resample
-from papertrain.results.stats.outcome import TOLERANCE, Floats, Outcome, entropy, signature, stream
+from papertrain.results.stats.outcome import ALIKE, UNTESTABLE, Floats, Outcome, entropy, pointlike, signature, stream
 from papertrain.results.stats.proportion import stderr, z_from_stderr
 
 CHOICES = ("auto", "mcnemar", "permutation", "randomisation", "paired-t", "welch", "wilcoxon", "delong")
@@ -82,18 +82,10 @@ class Comparison(Value, frozen=True, kw_only=True):
 def _as_test(
     o: Outcome, column: int, a: str, b: str, *, role: str = "primary", extra: tuple[str, ...] = (), **details: Any
 ) -> Test:
-    alike = _pointlike(o.ci)
+    alike = pointlike(o.ci)
     extra = (*extra, ALIKE) if alike else extra
     return Test(column=column, a=a, b=b, test=o.test, unit=o.unit, n=o.n, difference=o.difference, ci=None if alike else o.ci, p=o.p, effect_size=o.effect_size,
                 assumptions=(*o.assumptions, *extra), signature=o.signature, details={"role": role, "effect": o.effect, **o.details, **details})  # fmt: skip
-
-
-ALIKE = "every difference is the same: there is no spread that an interval could be built on"
-
-
-def _pointlike(ci: Interval | None) -> bool:
-    """An interval without width says that nothing is uncertain, which no sample can."""
-    return ci is not None and abs(ci.high - ci.low) <= TOLERANCE * max(abs(ci.low), abs(ci.high))
 
 
 def refused(column: int, a: str, b: str, why: str, **details: Any) -> Test:
@@ -145,6 +137,8 @@ def _one_run(column: int, a: str, b: str, x: Entry, y: Entry, head: Head, how: C
     if isinstance(pair, str):
         return refused(column, a, b, pair, **(_summary_only(x, y) if x.measured is None or y.measured is None else {}))
     o = item_test(pair, how, stream(how.seed, "test", head.metric))
+    if o.p is None:
+        return refused(column, a, b, UNTESTABLE, difference=o.difference)
     return _as_test(o, column, a, b, extra=pair.notes, **_power(o, how))
 
 
@@ -180,6 +174,8 @@ def item_test(pair: Aligned, how: Comparison, rng: np.random.Generator) -> Outco
             boot = resample.mean_interval(
                 pair.rows_a - pair.rows_b, rng=rng, resamples=how.resamples, method="percentile"
             )
+            if pointlike(boot):
+                return o
             return msgspec.structs.replace(o, details={**o.details, "bootstrap_ci": [boot.low, boot.high], "bootstrap_signature":
                                                        signature(n=n, ci="paired percentile bootstrap", resamples=how.resamples, rng=entropy(rng))})  # fmt: skip
         if asked == "paired-t":
@@ -325,7 +321,9 @@ def _seeds(
     }
     if items:
         found = _hierarchical(left, right, items, how, head.metric)
-        if found:
+        if found and pointlike(found.ci):
+            more["hierarchical_says"] = ALIKE
+        elif found:
             more |= {
                 "hierarchical_ci": [found.ci.low, found.ci.high],
                 "hierarchical_says": "items and seeds drawn anew",
@@ -426,8 +424,9 @@ def _items_over_seeds(
             else []
         ),
         "holds for new items; below 3 seeds the variation between trainings is hardly known",
+        *([ALIKE] if pointlike(found.ci) else []),
     )
-    ci = None if _pointlike(found.ci) else found.ci
+    ci = None if pointlike(found.ci) else found.ci
     return Test(column=column, a=a, b=b, test=name, unit=unit, n=n, difference=found.difference, ci=ci, p=p, effect_size=effect, assumptions=says,
                 signature=signature(n=n, seeds=f"{len(left)}+{len(right)}", test=name, resamples=how.resamples, ci=found.ci.method, rng=entropy(rng)),
                 details={"role": "primary", "seeds_a": len(left), "seeds_b": len(right), "sd_difference": sd, **({} if varies else {"deterministic": single})})  # fmt: skip

@@ -8,7 +8,7 @@ from papertrain.core.results import Column, ResultTable, Test
 from papertrain.core.sentences import translated
 from papertrain.core.texts import say
 from papertrain.results import names
-from papertrain.results.stats.outcome import show_p
+from papertrain.results.stats.outcome import ALIKE, show_p
 
 TESTS = {
     "mcnemar-exact": "exact McNemar", "paired-permutation": "paired permutation", "approximate-randomisation": "approximate randomisation", "paired-t": "paired t",
@@ -40,6 +40,8 @@ def difference(t: Test, c: Column) -> str:
     text = f"{value(t.difference, c, sign=True)}{unit(c)}"
     if t.ci is not None:
         text += f" [{value(t.ci.low, c)}, {value(t.ci.high, c)}]"
+    elif ALIKE in t.assumptions:
+        text += say(" (no interval: every difference is the same)")
     name = translated(TESTS.get(t.test, t.test))
     text += f", {name} {show_p(t.p)}"
     if "only_a" in t.details:
@@ -68,6 +70,8 @@ def as_interval(t: Test, c: Column, higher: bool | None) -> str:
     text = f"{value(t.difference, c, sign=True)}{unit(c)}" if t.difference is not None else ""
     if t.ci is not None:
         text += f" [{value(t.ci.low, c)}, {value(t.ci.high, c)}]"
+    elif ALIKE in t.assumptions:
+        text += say(" (no interval: every difference is the same)")
     found = improvement(t, higher)
     return text + (say(", probability of improvement {p} ({of})", p=f"{found[0]:.2f}", of=found[1]) if found else "")
 

@@ -171,7 +171,7 @@ def _metric(e: Entry, how: dict[str, Any], evidence: str) -> Metric:
     """A score with its interval."""
     from papertrain.core.results import Metric
     from papertrain.results.checks import count
-    from papertrain.results.metrics.measured import interval, signed
+    from papertrain.results.metrics.measured import estimate, signed
     from papertrain.results.stats.outcome import stream
 
     if e.measured is None:
@@ -179,7 +179,7 @@ def _metric(e: Entry, how: dict[str, Any], evidence: str) -> Metric:
         return Metric(dataset=e.dataset, metric=e.metric, value=e.value, n=count(e) or 0, evidence=evidence, signature=signature, reason=e.reason,
                       higher_is_better=e.higher_is_better is not False)  # fmt: skip
     rng = stream(how["seed"], "interval", e.metric)
-    ci = interval(
+    ci, why = estimate(
         e.measured,
         rng=rng,
         resamples=how["resamples"],
@@ -187,7 +187,7 @@ def _metric(e: Entry, how: dict[str, Any], evidence: str) -> Metric:
         cluster=e.items.cluster if e.items is not None else None,
     )
     return Metric(dataset=e.dataset, metric=e.metric, value=e.measured.value, n=e.measured.n, ci=ci, signature=signed(e.measured, ci, rng, how["resamples"]), evidence=evidence,
-                  definition=e.measured.definition, higher_is_better=e.measured.higher_is_better, reason=e.measured.reason)  # fmt: skip
+                  definition=e.measured.definition, higher_is_better=e.measured.higher_is_better, reason=e.measured.reason or why)  # fmt: skip
 
 
 def _plain(m: Metric, e: Entry) -> dict[str, Any]:
@@ -227,7 +227,19 @@ def _body(rows: Sequence[Metric], entries: Sequence[Entry], *, named: bool) -> s
                 (translated(m.ci.method) if m.ci else "")[:22],
             ]
         )
-    return aligned(lines[:60], left=2 if named else 1)
+    return "\n".join([aligned(lines[:60], left=2 if named else 1), *_without_interval(rows)])
+
+
+def _without_interval(rows: Sequence[Metric]) -> list[str]:
+    """Why scores that have a value have no interval: once per reason, with the scores that it is true of."""
+    from textwrap import fill
+
+    names: dict[str, list[str]] = {}
+    for m in rows:
+        if m.value is not None and m.ci is None and m.reason:
+            names.setdefault(m.reason, []).append(m.metric)
+    said = [f"{translated(why)} ({', '.join(dict.fromkeys(found))})" for why, found in names.items()]
+    return [fill(text, 98, initial_indent="  ", subsequent_indent="    ") for text in said]
 
 
 def _confusions(entries: Sequence[Entry]) -> list[dict[str, Any]]:

@@ -12,7 +12,7 @@ from papertrain.core.values import Value
 from papertrain.results.stats import resample
 from papertrain.results.stats.auc import delong_interval
 from papertrain.results.stats.means import cluster_mean, t_interval
-from papertrain.results.stats.outcome import Floats, signature
+from papertrain.results.stats.outcome import Floats, pointlike, signature
 from papertrain.results.stats.proportion import is_binary, wilson
 
 Kind = Literal["mean", "corpus", "auc", "ranks"]
@@ -47,6 +47,30 @@ def mean_of(scores: Any, *, metric: str, definition: str, library: str, higher_i
                     higher_is_better=higher_is_better, rows=rows)  # fmt: skip
 
 
+ONE_ITEM = "no interval: one item carries none"
+NO_SPREAD = "no interval: every resample gives the same value; other items need not"
+RANKS = "no interval: the ranks agree in full, or the items are fewer than five"
+
+
+def estimate(
+    m: Measured,
+    *,
+    rng: np.random.Generator,
+    resamples: int = 10_000,
+    level: float = 0.95,
+    cluster: list[str] | None = None,
+) -> tuple[Interval | None, str]:
+    """The interval of a score, or the reason why a score with a value has none."""
+    ci = interval(m, rng=rng, resamples=resamples, level=level, cluster=cluster)
+    if ci is not None or m.value is None:
+        return ci, ""
+    if m.kind == "ranks":
+        return None, RANKS
+    if m.rows is None:
+        return None, ""
+    return None, ONE_ITEM if m.n < 2 else NO_SPREAD
+
+
 def interval(
     m: Measured,
     *,
@@ -56,11 +80,18 @@ def interval(
     cluster: list[str] | None = None,
 ) -> Interval | None:
     """The interval that suits the score: Wilson for right-or-wrong, clustered where items come in groups, BCa for real
-    means, bootstrap for corpus scores, DeLong for areas. None where one item cannot carry one."""
+    means, bootstrap for corpus scores, DeLong for areas. None where one item cannot carry one, and where the items show no
+    spread: a perfect score on a few items is no certain one."""
     if m.ci is not None or m.rows is None or m.value is None:
         return m.ci
-    if m.n < 2:
-        return None
+    ci = _drawn(m, rng, resamples, level, cluster) if m.n > 1 else None
+    return None if pointlike(ci) else ci
+
+
+def _drawn(
+    m: Measured, rng: np.random.Generator, resamples: int, level: float, cluster: list[str] | None
+) -> Interval | None:
+    assert m.rows is not None
     if m.kind == "auc":
         return delong_interval(m.rows[:, 0], m.rows[:, 1], level)[1]
     if m.kind == "mean":

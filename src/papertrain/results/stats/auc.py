@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from scipy.special import ndtr
 
 from papertrain.core.results import Interval
-from papertrain.results.stats.outcome import TINY, Floats, Outcome, signature
+from papertrain.results.stats.outcome import ROUNDING, TINY, Floats, Outcome, signature
 from papertrain.results.stats.proportion import z_of
 from papertrain.results.stats.ranks import average_ranks
 
@@ -23,7 +23,8 @@ def _placements(positive: Floats, negative: Floats) -> tuple[float, Floats, Floa
 
 
 def delong_interval(y: ArrayLike, score: ArrayLike, level: float = 0.95) -> tuple[float, Interval | None]:
-    """AUC and its interval; on the logit scale above 0.95, where the plain one would leave [0, 1]."""
+    """AUC and its interval; on the logit scale above 0.95, where the plain one would leave [0, 1]. None where every pair is
+    ranked alike: the method then sees no variance at all."""
     t, s = np.asarray(y, bool), np.asarray(score, float)
     if t.all() or not t.any():
         raise ValueError("an AUC needs items of both classes")
@@ -31,6 +32,8 @@ def delong_interval(y: ArrayLike, score: ArrayLike, level: float = 0.95) -> tupl
     if min(v10.size, v01.size) < 2:
         return a, None
     se = math.sqrt(float(v10.var(ddof=1)) / v10.size + float(v01.var(ddof=1)) / v01.size)
+    if se <= ROUNDING:
+        return a, None
     z = z_of(level)
     if a > 0.95 and 0 < a < 1:
         x, h = math.log(a / (1 - a)), z * se / (a * (1 - a))
@@ -50,7 +53,8 @@ def delong(y: ArrayLike, a: ArrayLike, b: ArrayLike, level: float = 0.95) -> Out
     d = auc_a - auc_b
     var = float((a10 - b10).var(ddof=1)) / a10.size + float((a01 - b01).var(ddof=1)) / a01.size
     se = math.sqrt(var)
-    stat = d / se if se > 0 else 0.0
+    alike = se <= ROUNDING
+    stat = 0.0 if alike else d / se
     half = z_of(level) * se
     few = min(a10.size, a01.size)
     return Outcome(
@@ -58,7 +62,7 @@ def delong(y: ArrayLike, a: ArrayLike, b: ArrayLike, level: float = 0.95) -> Out
         n=t.size,
         unit="example",
         statistic=stat,
-        p=max(float(2 * ndtr(-abs(stat))), TINY),
+        p=None if alike and abs(d) > ROUNDING else max(float(2 * ndtr(-abs(stat))), TINY),
         difference=d,
         ci=Interval(low=d - half, high=d + half, level=level, method="delong"),
         effect_size=d,

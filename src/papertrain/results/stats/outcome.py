@@ -20,6 +20,20 @@ TOLERANCE = 1e-9
 """Relative: differences below it are ties. Scores reach us through decimal text and sums in another order."""
 
 
+ROUNDING = 1e-15
+"""Absolute: differences of scores below it are sums in another order."""
+
+ALIKE = "every difference is the same: there is no spread that an interval could be built on"
+UNTESTABLE = "every difference is the same: there is no spread to test against"
+
+
+def pointlike(ci: Interval | None) -> bool:
+    """An interval without width says that nothing is uncertain, which no sample can."""
+    if ci is None:
+        return False
+    return not ci.high - ci.low > max(TOLERANCE * max(abs(ci.low), abs(ci.high)), ROUNDING)
+
+
 class Outcome(Record, frozen=True, kw_only=True):
     """One test or one interval. p is None where none can be given, and is never 0."""
 
