@@ -61,7 +61,8 @@ def compare(
 
     A cell without a result stays unfilled, with its reason. A test is refused, with what would repair it, where the
     evidence does not carry one: other test items, no per-example outputs, fewer than three seeds. * marks the best of a
-    column, _ the second. In a workspace, and with -o, tables and figures are written.
+    column, _ the second. In a workspace, and with -o, tables and figures are written; stale runs are named, and test rows
+    that stand in the training data (files up to 16 MiB; `check` compares larger ones).
 
     papertrain compare work --ours ours --baseline tfidf
     papertrain compare --system ours=a.csv --system base=b.csv --ours ours --baseline base
@@ -107,7 +108,7 @@ def compare(
     found = msgspec.structs.replace(found, proposed=deserved(found, asked))
     # a test that was asked for instead of the one that the data ask for is a question: the paper's tables stay as they are
     place = output if output is not None else (work if how != "exploratory" and test == "auto" else None)
-    held = _stale(work)
+    held = _held(work)
     # before anything is written: the earlier tables may lie where the new ones go
     changes = differences(found, against) if against is not None else []
     written: list[str] = []
@@ -121,22 +122,27 @@ def compare(
     return msgspec.structs.replace(report, warnings=(*held, *report.warnings))
 
 
-def _stale(work: Path | None) -> tuple[str, ...]:
-    """What stood in the evidence before this comparison and holds no more: tables made from it hold no more either."""
+def _held(work: Path | None) -> tuple[str, ...]:
+    """What speaks against the numbers of a workspace: tables made before that hold no more, stale runs, rows trained on."""
     from papertrain.core.evidence import read_evidence, stale
+    from papertrain.core.workspace import Workspace
+    from papertrain.verbs.evaluating.standing import doubts
 
-    held = stale(work, read_evidence(work)) if work is not None else {}
-    if not held:
+    if work is None:
         return ()
+    space = Workspace.open(work)
+    said = doubts(space, space.grid())
+    held = stale(work, read_evidence(work))
+    if not held:
+        return said
     first = next(iter(held))
-    return (
-        say(
-            "{n} numbers of earlier tables are stale ({id}: {why}); this table reads them anew",
-            n=len(held),
-            id=first,
-            why=held[first],
-        ),
+    again = say(
+        "{n} numbers of earlier tables are stale ({id}: {why}); this table reads them anew",
+        n=len(held),
+        id=first,
+        why=held[first],
     )
+    return (again, *said)
 
 
 def _typed(paths: Sequence[Path], system: Sequence[str], asked: Any) -> str:

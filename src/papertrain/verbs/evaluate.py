@@ -43,7 +43,8 @@ def evaluate(
 
     A file of predictions holds a label and a prediction (or a score, probabilities, generated text, right/wrong) per
     example, as CSV, JSON lines, parquet or npz. In a workspace every finished run is scored; the scores go to
-    results/<run>/metrics.json and to evidence.jsonl. With --tasks nothing is run: the exact commands are shown, the same
+    results/<run>/metrics.json and to evidence.jsonl. Stale runs are named, and test rows that stand in the training
+    data (files up to 16 MiB; `check` compares larger ones). With --tasks nothing is run: the exact commands are shown, the same
     settings for every method; `papertrain launch WORK --tasks …` starts them.
 
     papertrain evaluate predictions.csv
@@ -289,6 +290,7 @@ def _workspace(
     from papertrain.evidence.test_set import unpredicted
     from papertrain.results import board, checks, roles
     from papertrain.verbs.evaluating.scores import collect_grid, evidence_of, state_of, unconfirmed
+    from papertrain.verbs.evaluating.standing import doubts
 
     given = roles.parse(columns)
     study, grid = work.study, work.grid()
@@ -326,7 +328,6 @@ def _workspace(
             }
             w.text(f"results/{run}/metrics.json", json.dumps(document, indent=2, ensure_ascii=False) + "\n")
     written = [c.path for c in w.changes if c.path.endswith("metrics.json")]
-    old = [say("{run} is stale: {why}", run=r.id, why=r.because) for r in grid if r.state == "stale"]
     data: dict[str, Any] = {"metrics": [_plain(m, e) for m, e in zip(rows, entries)], "evidence": [plain(p) for p in proofs], "issues": _issues(said),
                             "missing": missing, "files": written, "confusion": _confusions(entries)}  # fmt: skip
     main = [
@@ -363,7 +364,7 @@ def _workspace(
         f"  {m.metric}: {translated(m.definition)}\n    {m.signature}" for m in {m.metric: m for m in rows}.values()
     )
     return Report(verb="evaluate", result=result, explanation=says, action=action, data=data, body=body, details=details, mode=mode,
-                  warnings=(*old, *unconfirmed(work, mode), *(translated(i.says) for i in said if i.level == "warning"))[:8])  # fmt: skip
+                  warnings=(*doubts(work, grid), *unconfirmed(work, mode), *[translated(i.says) for i in said if i.level == "warning"][:8]))  # fmt: skip
 
 
 def _commands(work: Workspace, tasks: list[str], shots: int | None, seed: int, mode: Any) -> Report:

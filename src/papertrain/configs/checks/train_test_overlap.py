@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from msgspec import structs
@@ -15,8 +15,12 @@ from papertrain.configs.checking.world import Columns, World
 from papertrain.core.errors import PapertrainError
 from papertrain.core.findings import Rule
 from papertrain.core.texts import say
-from papertrain.core.values import Source
-from papertrain.core.workspace import Workspace
+from papertrain.core.training import TrainingPlan
+from papertrain.core.values import Source, Value
+from papertrain.core.workspace import Study, Workspace
+
+PARTS = ("test", "validation")
+Shared = Callable[[Path, Path, Columns], SharedRows | None]
 
 
 def check(document: ConfigDocument, world: World) -> Iterator[Wrong]:
@@ -58,18 +62,38 @@ def _of_the_study(document: ConfigDocument, world: World) -> Iterator[Wrong]:
     """The files of a workspace: what is trained on stands in its plans, what is held out in its study.toml."""
     if document.path is None:
         return
-    root = document.path.parent
-    work = Workspace(root)
+    work = Workspace(document.path.parent)
     try:
         study, plans = work.study, [work.plan(m) for m in work.methods()]
     except PapertrainError:  # another rule's
         return
+    for both in in_two_files(work, study, plans, world.shared):
+        at = (f"datasets.{both.dataset}",)
+        line = _line_of(document, both.part, document.line(*at))
+        yield structs.replace(_wrong(both.found, both.train, both.held_out, at), line=line)
+
+
+class InTwoFiles(Value, frozen=True, kw_only=True):
+    """The rows of a data set's test (or validation) file that stand in its training file too."""
+
+    dataset: str
+    part: str
+    train: Path
+    held_out: Path
+    found: SharedRows
+
+
+def in_two_files(
+    work: Workspace, study: Study, plans: Sequence[TrainingPlan], shared: Shared, parts: Sequence[str] = PARTS
+) -> Iterator[InTwoFiles]:
+    """What the data sets of a study train on and hold out at once, each file read as the plans read it."""
     columns = next((p.dataset.columns for p in plans if p.dataset is not None), None)
     for data in study.datasets:
-        for key, name in (("test", data.test), ("validation", data.validation)):
-            if data.train and name:
-                for wrong in _overlap(world, root / data.train, root / name, (f"datasets.{data.name}",), columns):
-                    yield structs.replace(wrong, line=_line_of(document, key, document.line(*wrong.at)))
+        for part, name in (("test", data.test), ("validation", data.validation)):
+            if part in parts and data.train and name:
+                train, held_out = work.root / data.train, work.root / name
+                if (found := shared(train, held_out, columns)) is not None:
+                    yield InTwoFiles(dataset=data.name, part=part, train=train, held_out=held_out, found=found)
 
 
 def _line_of(document: ConfigDocument, key: str, table: int) -> int:
@@ -78,10 +102,14 @@ def _line_of(document: ConfigDocument, key: str, table: int) -> int:
     return next((i for i, line in rest if re.match(rf"\s*{key}\s*=", line)), table)
 
 
-def _overlap(world: World, train: Path, test: Path, at: tuple[str, ...], columns: Columns = None) -> Iterator[Wrong]:
-    found = world.shared(train, test, columns)
+def _overlap(world: World, train: Path, test: Path, at: tuple[str, ...]) -> Iterator[Wrong]:
+    found = world.shared(train, test, None)
     if found is not None:
-        yield Wrong(says=in_words(found, train.name, test.name), at=at, line=0 if at else found.line, instead=say("take them out of the training data"))  # fmt: skip
+        yield _wrong(found, train, test, at)
+
+
+def _wrong(found: SharedRows, train: Path, test: Path, at: tuple[str, ...]) -> Wrong:
+    return Wrong(says=in_words(found, train.name, test.name), at=at, line=0 if at else found.line, instead=say("take them out of the training data"))  # fmt: skip
 
 
 def in_words(found: SharedRows, train: str, test: str) -> str:
