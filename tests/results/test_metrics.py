@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 
 from papertrain.core.errors import PapertrainError
+from papertrain.results.kinds import task
 from papertrain.results.metrics import classify, other, text
 from papertrain.results.metrics.measured import interval
 from papertrain.results.records import Items
-from papertrain.results.score import measure, task
+from papertrain.results.score import measure
 from papertrain.results.stats.outcome import stream
 
 

@@ -139,7 +139,7 @@ def test_tasks_of_the_harness_are_columns_beside_the_own_test_set_and_the_newest
     assert (
         ours[column["arc", "acc"]]["value"] == 0.75
         and ours[column["boolq", "acc"]]["value"] == 0.5
-        and ours[column["toy", "accuracy"]]["value"] == 0.75
+        and ours[column["toy", "em"]]["value"] == 0.75
     )
 
 

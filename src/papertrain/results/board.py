@@ -9,12 +9,13 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from papertrain.core.errors import PapertrainError
 from papertrain.core.values import Value
+from papertrain.results import kinds as reading
 from papertrain.results import names
 from papertrain.results.collect import Collection
 from papertrain.results.metrics import classify
 from papertrain.results.metrics.measured import Measured
 from papertrain.results.records import Issue, Items, Scale, Score
-from papertrain.results.score import measure, task
+from papertrain.results.score import measure
 
 SAME = 1e-6
 """A recomputed score and a published one that differ by more are not the same number."""
@@ -84,29 +85,31 @@ def measured_entries(
     *,
     everything: bool = False,
     metrics: Mapping[str, Sequence[str]] | None = None,
+    kinds: Mapping[str, str] | None = None,
 ) -> list[Entry]:
-    """Score every set of items; classes are those of all systems on a data set, so that rows of two systems align."""
+    """Score every set of items; classes are those of all systems on a data set, so that rows of two systems align.
+
+    kinds: how the answers of a data set are read where that is known (text, classification)."""
     by: dict[str, list[Items]] = defaultdict(list)
     for i in items:
         by[i.dataset].append(i)
     out: list[Entry] = []
     refused: list[PapertrainError] = []
     for dataset, group in by.items():
-        kinds = Counter(task(i) for i in group if i.label is not None)
-        kind = kinds.most_common(1)[0][0] if kinds else ""
+        kind = reading.of_group(group, (kinds or {}).get(dataset, ""))
         classes = None
-        if kind == "classification":
+        if kind in reading.READINGS:
             classes = classify.classes_of(
                 *(c for i in group if i.label is not None for c in (i.label, i.prediction or []))
             )
         for i in group:
             asked = (metrics or {}).get(dataset) or wanted
-            k = kind if i.label is not None and kind else task(i)
+            k = kind if i.label is not None and kind else reading.task(i)
             try:
                 scored = measure(
                     i,
                     asked or None,
-                    classes=classes if k == "classification" else None,
+                    classes=classes if k in reading.READINGS else None,
                     positive=positive,
                     everything=everything,
                     kind=k,
@@ -153,10 +156,14 @@ def reported_entries(scores: Iterable[Score]) -> list[Entry]:
 
 
 def build(collection: Collection, *, wanted: Sequence[str] = (), positive: str = "", everything: bool = False, order: Sequence[str] = (),
-          metrics: Mapping[str, Sequence[str]] | None = None, directions: Mapping[str, bool] | None = None) -> Board:  # fmt: skip
+          metrics: Mapping[str, Sequence[str]] | None = None, directions: Mapping[str, bool] | None = None,
+          kinds: Mapping[str, str] | None = None) -> Board:  # fmt: skip
     """The board of a collection. wanted: metrics to show (all that the files hold where none is named)."""
     issues = list(collection.issues)
-    computed = measured_entries(collection.items, wanted, positive, metrics=metrics)
+    computed = measured_entries(collection.items, wanted, positive, metrics=metrics, kinds=kinds)
+    if not wanted:
+        unsaid = [i for i in collection.items if i.dataset not in (metrics or {})]
+        issues += reading.readings(unsaid, kinds or {}, doubtful=True)
     reported = reported_entries(collection.scores)
     if wanted:
         keys = {names.key(w) for w in wanted} | {w.lower() for w in wanted}

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from papertrain.core.errors import PapertrainError, nearest
+from papertrain.results.kinds import OF_CLASSES, OF_NUMBERS, OF_TEXT, READINGS, task
 from papertrain.results.metrics import classify, other, text
 from papertrain.results.metrics.measured import Measured
 from papertrain.results.records import Items
@@ -20,30 +22,19 @@ MAIN = {
     "given": (),
 }
 """What a comparison shows unless the user names metrics."""
-TEXT_EXTRA = {"bleu", "chrf", "ter", "rouge1", "rouge2", "rougel", "wer", "cer"}
+TEXT_EXTRA = OF_TEXT - {"em", "token_f1"}
+OF_EACH_CLASS = re.compile(r"(precision|recall|f1)\[.+\]")
 
 
-def task(items: Items) -> str:
-    """classification, text, regression, ranking, scores or given."""
-    if items.label is None:
-        return "given"
-    if items.prediction is None:
-        return "scores"
-    if all(isinstance(p, list) for p in items.prediction) and items.prediction:
-        return "ranking"
-    labels = [x for x in items.label if not isinstance(x, (list, dict))]
-    if len(labels) < len(items.label):
-        return "text"
-    distinct = {str(x) for x in labels}
-    numbers = [number(x) for x in labels]
-    if all(v is not None for v in numbers) and all(number(p) is not None for p in items.prediction):
-        whole = all(v == int(v) for v in numbers if v is not None)
-        if not whole or len(distinct) > max(50, len(labels) // 4):
-            return "regression"
-        return "classification"
-    words = max((len(str(x).split()) for x in list(distinct)[:2000]), default=1)
-    many = len(distinct) > max(30, len(labels) // 5)
-    return "text" if many or words > 8 else "classification"
+def spelled(metric: str, kind: str, asked: Sequence[str], given: Collection[str]) -> str:
+    """A metric under our name for it: `exact_match` is em; `f1` beside it, or of text, is the F1 of tokens."""
+    name = metric.lower()
+    if name in given:
+        return name
+    if name in ("exact_match", "exactmatch"):
+        return "em"
+    text_beside = kind == "text" or bool({"em", "exact_match", "exactmatch"} & {a.lower() for a in asked})
+    return "token_f1" if name == "f1" and text_beside else name
 
 
 def measure(
@@ -78,13 +69,14 @@ def _measured(
     if "nll" in items.scored:
         found |= other.perplexity(items.scored["nll"], items.scored["tokens"])
     label, said = items.label, items.prediction
-    asked = {w.lower() for w in wanted or ()}
+    names = [spelled(w, kind, wanted or (), {k.lower() for k in items.scored}) for w in wanted or ()]
+    asked = set(names)
     if label is not None and said is not None:
         if kind == "ranking":
             found |= other.ranking(label, said)
-        elif kind == "regression":
+        if kind == "regression" or (kind in READINGS and asked & OF_NUMBERS and _all_numbers([*label, *said])):
             found |= other.regression([number(x) or 0.0 for x in label], [number(x) or 0.0 for x in said])
-        elif kind == "classification" and not (asked and asked <= TEXT_EXTRA | {"em", "token_f1"}):
+        if _by_class(kind, asked, label):
             found |= classify.hard(label, said, list(classes) if classes else None)
         if kind == "text" or asked & {"em", "token_f1"}:
             found |= text.exact(label, said)
@@ -120,9 +112,21 @@ def _measured(
                 nearest=nearest(missing[0], [*found, *TEXT_EXTRA, "em", "token_f1"]),
             )
         lower = {k.lower(): v for k, v in found.items()}
-        return [lower[w.lower()] for w in wanted or ()]
+        return [lower[w] for w in names]
     if everything:
         return list(found.values())
     main = [found[m] for m in MAIN[kind] if m in found]
     rest = [m for k, m in found.items() if k in items.scored or k in ("accuracy", "perplexity")]
     return main or rest or list(found.values())[:2]
+
+
+def _by_class(kind: str, asked: set[str], label: Sequence[object]) -> bool:
+    """Whether the scores of classes are made: of classes unless only text was asked for, of other answers where asked for."""
+    if kind == "classification":
+        return not (asked and asked <= OF_TEXT)
+    single = not any(isinstance(x, (list, dict)) for x in label)
+    return kind in READINGS and single and any(a in OF_CLASSES or OF_EACH_CLASS.fullmatch(a) for a in asked)
+
+
+def _all_numbers(values: Sequence[object]) -> bool:
+    return all(number(v) is not None for v in values)

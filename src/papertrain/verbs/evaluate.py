@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from papertrain.core.workspace import Workspace
     from papertrain.results.board import Entry
     from papertrain.results.collect import Collection
+    from papertrain.results.records import Issue
 
 
 def evaluate(
@@ -94,7 +95,7 @@ def _files(
     from papertrain.core.errors import PapertrainError
     from papertrain.core.evidence import number_evidence
     from papertrain.core.values import plain
-    from papertrain.results import board, checks, roles
+    from papertrain.results import board, checks, kinds, roles
     from papertrain.results.collect import collect
     from papertrain.verbs.evaluating.scores import evidence_of
 
@@ -102,8 +103,9 @@ def _files(
     given = roles.parse(columns)
     wanted = _split(metrics)
     entries = board.measured_entries(found.items, wanted, given.get("positive", ""), everything=not wanted)
+    read = [] if wanted else kinds.readings(found.items, {})
     reported = board.reported_entries(found.scores)
-    said = [*found.issues, *(i for e in entries for i in checks.answers(e))]
+    said = [*found.issues, *read, *(i for e in entries for i in checks.answers(e))]
     if not entries and not reported:
         raise PapertrainError("no predictions in it", code="no-predictions", file=targets[0])
     proofs = number_evidence([], [evidence_of(e, None, "papertrain evaluate") for e in [*entries, *reported]])
@@ -116,7 +118,7 @@ def _files(
     data["read_as"] = [plain(p) for p in found.placed]
     data["confusion"] = _confusions(entries)
     several = len({(e.system, e.dataset, e.seed) for e in entries}) > 1
-    body = _body(rows, [*entries, *reported], named=several)
+    body = "\n".join([_body(rows, [*entries, *reported], named=several), *_read(read)])
     main = rows[0]
     heads = [(m, e) for m, e in zip(rows, [*entries, *reported]) if m.metric == main.metric and m.value is not None]
     result = (
@@ -145,6 +147,11 @@ def _files(
     details = "\n".join(f"  {m.metric}: {translated(m.definition)}\n    {m.signature}" for m in rows)
     return Report(verb="evaluate", result=result, explanation=says, action=action, data=data, body=body, details=details, mode=mode,
                   warnings=tuple(translated(i.says) for i in said if i.level == "warning")[:8])  # fmt: skip
+
+
+def _read(readings: Sequence[Issue]) -> list[str]:
+    """How answers were read that can be read otherwise, below the scores."""
+    return [f"  {translated(i.says)}" for i in readings[:6]]
 
 
 def _doubted(found: Collection) -> Collection:
@@ -288,17 +295,21 @@ def _workspace(
     from papertrain.core.writing import Writer
     from papertrain.evidence.lines import launching, scorable, unscorable
     from papertrain.evidence.test_set import unpredicted
-    from papertrain.results import board, checks, roles
-    from papertrain.verbs.evaluating.scores import collect_grid, evidence_of, state_of, unconfirmed
+    from papertrain.results import board, checks, kinds, roles
+    from papertrain.verbs.evaluating.scores import collect_grid, evidence_of, kinds_of, state_of, unconfirmed
     from papertrain.verbs.evaluating.standing import doubts
 
     given = roles.parse(columns)
     study, grid = work.study, work.grid()
     found = _doubted(collect_grid(work, grid, given))
     wanted = _split(metrics)
-    entries = board.measured_entries(found.items, wanted, given.get("positive", ""), everything=not wanted)
+    known_kinds = kinds_of(work)
+    entries = board.measured_entries(
+        found.items, wanted, given.get("positive", ""), everything=not wanted, kinds=known_kinds
+    )
+    read = [] if wanted else kinds.readings(found.items, known_kinds)
     entries += [e for e in board.reported_entries(found.scores) if e.value is not None]
-    said = [*found.issues, *(i for e in entries for i in checks.answers(e))]
+    said = [*found.issues, *read, *(i for e in entries for i in checks.answers(e))]
     scored = {f"{e.system}.{e.dataset}.{e.seed}" for e in entries}
     known = {r.id for r in grid}
     silent = {r.id: r for r in grid if unpredicted(work, r)}
@@ -335,7 +346,7 @@ def _workspace(
         for m, e in zip(rows, entries)
         if m.metric in ("accuracy", "macro_f1", "em", "token_f1", "rmse", "auc", "bleu", "loss") or len(rows) <= 40
     ]
-    body = _body([m for m, _ in main], [e for _, e in main], named=True) if main else ""
+    body = "\n".join([_body([m for m, _ in main], [e for _, e in main], named=True), *_read(read)]) if main else ""
     if missing:
         body += (
             "\n"

@@ -195,12 +195,14 @@ def _verify(bundle: Path) -> Report:
 
 
 def _recompute(name: str, content: bytes) -> dict[str, float]:
-    """Every score of a file of raw outputs, computed anew; nothing where it is none, or the results extra is missing."""
+    """Every score of a file of raw outputs, computed anew, however its answers were read; nothing where it is none, or the
+    results extra is missing."""
     import tempfile
 
     try:
         from papertrain.results.board import measured_entries
         from papertrain.results.collect import collect
+        from papertrain.results.kinds import READINGS
     except ModuleNotFoundError:
         return {}
     with tempfile.TemporaryDirectory() as folder:
@@ -208,9 +210,16 @@ def _recompute(name: str, content: bytes) -> dict[str, float]:
         file.write_bytes(content)
         try:
             found = collect([("", file)])
-            entries = measured_entries(found.items, [], "", everything=True)
         except PapertrainError:
             return {}
+        entries = []
+        for kind in ("", *READINGS):
+            try:
+                entries += measured_entries(
+                    found.items, [], "", everything=True, kinds={i.dataset: kind for i in found.items}
+                )
+            except PapertrainError:
+                continue
     return {e.metric: e.measured.value for e in entries if e.measured is not None and e.measured.value is not None}
 
 

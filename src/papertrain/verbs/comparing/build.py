@@ -25,7 +25,7 @@ from papertrain.results.records import Issue
 from papertrain.results.stats.outcome import TOLERANCE, finite, show_p
 from papertrain.verbs.comparing.study import Cost, costs, plans
 from papertrain.verbs.comparing.table import Asked, ordered, table_of, tests_of, with_columns
-from papertrain.verbs.evaluating.scores import collect_grid, state_of
+from papertrain.verbs.evaluating.scores import collect_grid, kinds_of, state_of
 
 
 class Comparison(Value, frozen=True, kw_only=True):
@@ -132,7 +132,7 @@ def workspace(path: Path, asked: Asked) -> Comparison:
     )
     metrics = {d.name: d.metrics for d in study.datasets if d.metrics and not asked.metrics}
     out = _compared(
-        Collection(scores=found.scores, items=found.items, issues=issues, placed=found.placed), filled, [m.name for m in study.methods], root=work.root, metrics=metrics,
+        Collection(scores=found.scores, items=found.items, issues=issues, placed=found.placed), filled, [m.name for m in study.methods], root=work.root, metrics=metrics, kinds=kinds_of(work),
         datasets=[d.name for d in study.datasets], allowed=not found.placed,
     )  # fmt: skip
     labels = {m.name: m.label for m in study.methods if m.label}
@@ -210,6 +210,7 @@ def _compared(
     root: Path | None,
     understood: str = "",
     metrics: Mapping[str, Sequence[str]] | None = None,
+    kinds: Mapping[str, str] | None = None,
     datasets: Sequence[str] = (),
     allowed: bool = False,
 ) -> Comparison:
@@ -225,6 +226,7 @@ def _compared(
         order=order,
         metrics=metrics,
         directions=ways,
+        kinds=kinds,
     )
     if not board.heads and not allowed:
         wanted = f" named {', '.join(asked.metrics)}" if asked.metrics else ""

@@ -22,6 +22,7 @@ LEFT_OUT = (
     "derived-column",
     "validation-left-out",
     "unknown-venue",
+    "read-as",
 )
 """Notes on what the table does not show, printed below it: a column must not vanish silently."""
 

@@ -73,6 +73,20 @@ def read_run(work: Workspace, run: Run, given: dict[str, str]) -> list[Reading]:
     return found
 
 
+def kinds_of(work: Workspace) -> dict[str, str]:
+    """How the answers on each data set are read: as the study's metrics or the plans say; nothing where neither does."""
+    from papertrain.core.errors import PapertrainError
+    from papertrain.results.kinds import decided
+
+    study, tasks = work.study, set()
+    for method in study.methods:
+        try:
+            tasks.add(work.plan(method.name).task if work.plan_path(method.name).is_file() else "")
+        except PapertrainError:
+            continue  # a broken plan is told where it is read
+    return {d.name: kind for d in study.datasets if (kind := decided(tasks, d.metrics))}
+
+
 def collect_grid(work: Workspace, grid: Sequence[Run], given: dict[str, str]) -> Collection:
     from papertrain.results.collect import Collection, Placed
 
