@@ -8,6 +8,7 @@ import io
 import json
 import math
 import re
+from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -116,9 +117,14 @@ class Source:
                 continue
             if isinstance(row, dict):
                 out.append(row)
+                self._object_lines.append(number)
             else:
                 self.bad_lines.append(number)
         return out or None
+
+    @cached_property
+    def _object_lines(self) -> list[int]:
+        return []
 
     @cached_property
     def bad_lines(self) -> list[int]:
@@ -128,33 +134,52 @@ class Source:
     def header(self) -> list[str]:
         return list(self.table[0]) if self.table else []
 
-    @cached_property
+    @property
     def grid(self) -> list[list[str]]:
-        """Comma, semicolon or tab separated cells, or a Markdown table, header included."""
-        if self.suffix in BINARY or self.text.lstrip()[:1] in ("{", "["):
+        """Comma, semicolon or tab separated cells, or a Markdown table, header included, without blank rows."""
+        return self._numbered[1]
+
+    @property
+    def grid_lines(self) -> list[int]:
+        """The line of the file in which each row of the grid begins."""
+        return self._numbered[0]
+
+    @cached_property
+    def row_lines(self) -> list[int]:
+        """The line of each row of the table; none where the rows are no lines of text (a JSON list, parquet, a workbook)."""
+        if self.suffix in BINARY or isinstance(self.json, list):
             return []
-        lines = self.text.lstrip("\ufeff").splitlines()
-        if lines and lines[0].lstrip().startswith("|"):
-            rows = [
-                [c.strip() for c in line.strip().strip("|").split("|")]
-                for line in lines
+        return self._object_lines if self.json is None and self.lines else self.grid_lines[1:]
+
+    @cached_property
+    def _numbered(self) -> tuple[list[int], list[list[str]]]:
+        """The lines and the cells of the grid."""
+        if self.suffix in BINARY or self.text.lstrip()[:1] in ("{", "["):
+            return [], []
+        text = self.text.lstrip("\ufeff")
+        first = next((line for line in text.splitlines() if line.strip()), "")
+        if first.lstrip().startswith("|"):
+            cells = [
+                (n, [c.strip() for c in line.strip().strip("|").split("|")])
+                for n, line in enumerate(text.splitlines(), 1)
                 if line.lstrip().startswith("|")
             ]
-            return [r for r in rows if not all(set(c) <= set("-: ") for c in r)]
-        head = next((line for line in lines if line.strip()), "")
-        mark = max(",\t;", key=head.count)
-        if not head.count(mark):
-            return []
+            kept = [(n, r) for n, r in cells if not all(set(c) <= set("-: ") for c in r)]
+            return [n for n, _ in kept], [r for _, r in kept]
+        mark = max(",\t;", key=first.count)
+        if not first.count(mark):
+            return [], []
         csv.field_size_limit(MAX_CELL)
+        reader, lines, rows, begins = csv.reader(io.StringIO(text), delimiter=mark), [], [], 1
         try:
-            rows = [
-                r
-                for r in csv.reader(io.StringIO(self.text.lstrip("\ufeff")), delimiter=mark)
-                if any(c.strip() for c in r)
-            ]
-            return _decimal_points(rows) if mark == ";" else rows
+            for row in reader:
+                if any(c.strip() for c in row):
+                    lines.append(begins)
+                    rows.append(row)
+                begins = reader.line_num + 1
         except csv.Error as error:
             raise PapertrainError(f"this is no readable table: {error}", code="bad-table", file=self.path) from None
+        return lines, _decimal_points(rows) if mark == ";" else rows
 
     @cached_property
     def table(self) -> list[Row]:
@@ -164,28 +189,31 @@ class Source:
         if self.suffix == ".npz":
             return self._npz()
         if self.suffix == ".xlsx":
-            return self._named(self._sheet())
+            sheet = self._sheet()
+            return self._named(sheet, range(1, len(sheet) + 1))
         if isinstance(self.json, list) and self.json and all(isinstance(r, dict) for r in self.json):
             return self.json
         if self.json is None and self.lines:
             return self.lines
-        return self._named(self.grid)
+        return self._named(self.grid, self.grid_lines)
 
     def _sheet(self) -> list[list[str]]:
         from papertrain.results.readers._xlsx import rows
 
         return [r for r in rows(self.path) if any(c.strip() for c in r)]
 
-    def _named(self, grid: list[list[str]]) -> list[Row]:
+    def _named(self, grid: list[list[str]], lines: Sequence[int]) -> list[Row]:
         """Rows by the names in the first one."""
         if len(grid) < 2:
             return []
         header = [h.strip() or f"column {i + 1}" for i, h in enumerate(grid[0])]
         if len(set(header)) < len(header):
             twice = next(h for h in header if header.count(h) > 1)
-            raise PapertrainError(f"two columns are named {twice!r}", code="duplicate-column", file=self.path, line=1)
+            raise PapertrainError(
+                f"two columns are named {twice!r}", code="duplicate-column", file=self.path, line=lines[0]
+            )
         out = []
-        for number, row in enumerate(grid[1:], 2):
+        for number, row in zip(lines[1:], grid[1:]):
             if len(row) > len(header):
                 self.bad_lines.append(number)
             out.append({h: row[i] if i < len(row) else "" for i, h in enumerate(header)})

@@ -70,7 +70,7 @@ def read(source: Source) -> Reading:
     if _details(source.object.get("details")):
         return _results(source)
     header, scores = [c.strip() for c in source.grid[0]], []
-    for line, row in enumerate(source.grid[1:], 2):
+    for line, row in zip(source.grid_lines[1:], source.grid[1:]):
         if len(row) < 4 or row[0].startswith("----"):
             continue
         dataset, version, metric, mode = (c.strip() for c in row[:4])

@@ -9,26 +9,11 @@ from typing import cast
 from papertrain.core.errors import PapertrainError
 from papertrain.results import roles
 from papertrain.results.names import PERCENT_BY_NATURE, higher_is_better, is_metric, key, mixed, scale
+from papertrain.results.readers._cells import cell, faults, numeric, pointer, reason
 from papertrain.results.records import Issue, Reader, Reading, Scale, Score
 from papertrain.results.source import Row, Source, number
 
-EMPTY = {"", "-", "--", "–", "—", "n/a", "na", "nan", "none", "null", "tba", "tbd"}
-PM = re.compile(r"^\s*(.+?)\s*(?:±|\+-|\+/-|\\pm)\s*([0-9.eE+-]+)\s*%?\s*$")
-BRACKETS = re.compile(r"^\s*([0-9.eE+-]+)\s*\(([0-9.]+)\)\s*$")
-COUNTS = re.compile(r"^\s*([0-9.]+)\s*\((\d+)/(\d+)\)\s*$")
 LINK = re.compile(r"^\[(.+?)\]\(.*\)$")
-
-
-def cell(x: object) -> tuple[float | None, float | None, int | None]:
-    """Value, the number after ±, and n of one cell."""
-    if not isinstance(x, str):
-        return number(x), None, None
-    text = x.strip().strip("*_").strip()
-    if m := COUNTS.match(text):
-        return number(m[1]), None, int(m[3])
-    if m := PM.match(text) or BRACKETS.match(text):
-        return number(m[1]), number(m[2]), None
-    return number(text), None, None
 
 
 def sniff(source: Source) -> bool:
@@ -39,7 +24,7 @@ def sniff(source: Source) -> bool:
     r = roles.find(names, source.roles)
     if "value" in r and ("metric" in r or "method" in r or "dataset" in r):
         return True
-    return bool(_numeric(table, [n for n in names if n not in _taken(r)])) and (
+    return bool(numeric(table, [n for n in names if n not in _taken(r)], _directed(source.roles))) and (
         _first_is_text(table) or "method" in r or "seed" in r or "fold" in r
     )
 
@@ -49,14 +34,9 @@ def _taken(r: dict[str, str]) -> set[str]:
     return {c for role, name in r.items() if role in used for c in name.split("+")}
 
 
-def _numeric(table: list[Row], names: list[str]) -> list[str]:
-    out = []
-    for n in names:
-        head = [row.get(n) for row in table[:300]]
-        filled = [x for x in head if not (isinstance(x, str) and x.strip().lower() in EMPTY) and x is not None]
-        if filled and sum(cell(x)[0] is not None for x in filled) >= 0.9 * len(filled):
-            out.append(n)
-    return out
+def _directed(given: dict[str, str]) -> list[str]:
+    """The scores whose direction the user gave."""
+    return [n for role in ("lower", "higher") for n in given.get(role, "").split("+") if n]
 
 
 def _first_is_text(table: list[Row]) -> bool:
@@ -111,7 +91,7 @@ def _unit_issues(metric: str, scales: dict[str, Scale], path: str) -> list[Issue
 def _long(source: Source, r: dict[str, str]) -> Reading:
     rows = source.table
     names = list(rows[0])
-    figures = _numeric(rows, names)
+    figures = numeric(rows, names, _directed(source.roles))
     text = [n for n in names if n not in figures and n not in r.values()]
     if "method" in r:
         r = {**r, "method": _telling_apart(rows, r, r["method"], text)}
@@ -132,11 +112,12 @@ def _long(source: Source, r: dict[str, str]) -> Reading:
         scores.append(Score(
             metric=m, value=value, dataset=datasets[i], system=_system(roles.cell(row, r.get("method"))), seed=roles.cell(row, r.get("seed")),
             fold=roles.cell(row, r.get("fold")), scale=scales[m][datasets[i]], stderr=number(row.get(r["stderr"])) if "stderr" in r else None, n=n or (int(size) if size else None),
-            higher_is_better=_direction(m, source.roles), file=str(source.path), sha256=source.sha256, pointer=f"row {i + 1}",
-            settings=_settings(row, r, pm), reason="" if value is not None else f"the file says {str(row.get(r['value']))[:40]!r}",
+            higher_is_better=_direction(m, source.roles), file=str(source.path), sha256=source.sha256, pointer=pointer(source, i, r["value"]),
+            settings=_settings(row, r, pm), reason="" if value is not None else reason(source, i, row.get(r["value"])),
             typed=roles.cell(row, r.get("source")).lower() in ("typed", "hand", "manual", "by hand"),
         ))  # fmt: skip
     issues = [issue for m, s in scales.items() for issue in _unit_issues(m, s, str(source.path))]
+    issues += faults(source, [r["value"]])
     return Reading(scores=scores, issues=issues, format="long table")
 
 
@@ -165,7 +146,7 @@ def _system(text: str) -> str:
 
 def _wide(source: Source, names: list[str], r: dict[str, str]) -> Reading:
     table = source.table
-    figures = _numeric(table, names)
+    figures = numeric(table, names, _directed(source.roles))
     text = [n for n in names if n not in figures]
     named = _taken({k: v for k, v in r.items() if k != "method"})
     method = (
@@ -175,11 +156,11 @@ def _wide(source: Source, names: list[str], r: dict[str, str]) -> Reading:
     )
     method = _telling_apart(table, r, method, text)
     taken = _taken(r) | set(method.split("+"))
-    numeric = [n for n in figures if n not in taken and is_metric(n)]
+    figured = [n for n in figures if n not in taken and is_metric(n)]
     statistic = {r[k] for k in ("stderr", "std", "n") if k in r} | {
-        n for n in numeric if re.search(r"(^ci_|_ci$|^std_|^rating_q|^n_|_n$|standard_error|\(m\)|\(b\))", n.lower())
+        n for n in figured if re.search(r"(^ci_|_ci$|^std_|^rating_q|^n_|_n$|standard_error|\(m\)|\(b\))", n.lower())
     }
-    columns = [n for n in numeric if n not in statistic]
+    columns = [n for n in figured if n not in statistic]
     if not columns:
         raise PapertrainError(
             "no column of numbers to compare",
@@ -187,15 +168,10 @@ def _wide(source: Source, names: list[str], r: dict[str, str]) -> Reading:
             file=source.path,
             ask=["name them with --columns value=NAME,method=NAME"],
         )
-    known = [
-        n
-        for n in columns
-        if higher_is_better(n) is not None
-        or n in (source.roles.get("lower", "") + "+" + source.roles.get("higher", "")).split("+")
-    ]
+    known = [n for n in columns if higher_is_better(n) is not None or n in _directed(source.roles)]
     by_metric = len(known) * 2 >= len(columns) or "dataset" in r or "fold" in r or "seed" in r
     columns = known if by_metric and known else columns
-    left = [n for n in numeric if n not in columns and n not in statistic]
+    left = [n for n in figured if n not in columns and n not in statistic]
     issues = []
     if left:
         issues.append(Issue(says=f"columns left out, since their direction is not known: {', '.join(left[:6])}; say it with --columns lower=NAME or higher=NAME",
@@ -213,7 +189,7 @@ def _wide(source: Source, names: list[str], r: dict[str, str]) -> Reading:
                 level="note",
             )
         )
-    issues += unfinished(table, source)
+    issues += [*unfinished(table, source), *faults(source, [*columns, *(n for n in figured if n in statistic)])]
     scores, owner = [], _owner(names, columns, r.get("stderr"))
     for name in columns:
         parsed = [cell(row.get(name)) for row in table]
@@ -227,8 +203,8 @@ def _wide(source: Source, names: list[str], r: dict[str, str]) -> Reading:
             scores.append(Score(
                 metric=metric, value=value, dataset=datasets[i], system=_system(roles.cell(row, method)) or f"row {i + 1}" if method else "",
                 seed=roles.cell(row, r.get("seed")), fold=roles.cell(row, r.get("fold")), scale=scales[datasets[i]], stderr=se, n=n or (int(size) if size else None),
-                higher_is_better=_direction(metric, source.roles), file=str(source.path), sha256=source.sha256, pointer=f"row {i + 1}, {name}",
-                settings=_settings(row, r, pm), reason="" if value is not None else f"the file says {str(row.get(name))[:40]!r}",
+                higher_is_better=_direction(metric, source.roles), file=str(source.path), sha256=source.sha256, pointer=pointer(source, i, name),
+                settings=_settings(row, r, pm), reason="" if value is not None else reason(source, i, row.get(name)),
             ))  # fmt: skip
     if by_metric and "dataset" in r:
         # a metric that does not apply to a data set is an empty column there, not a missing result

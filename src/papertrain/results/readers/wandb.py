@@ -25,7 +25,7 @@ def read(source: Source) -> Reading:
             continue
         points = [
             (line, v)
-            for line, row in enumerate(source.grid[1:], 2)
+            for line, row in zip(source.grid_lines[1:], source.grid[1:])
             if i < len(row) and (v := number(row[i])) is not None
         ]
         if points:
@@ -42,7 +42,7 @@ def _history(source: Source) -> Reading:
         metric = name.split("/")[-1]
         if name.startswith("_") or name.lower().startswith("train") or higher_is_better(metric) is None:
             continue
-        points = [(line, v) for line, row in enumerate(source.grid[1:], 2) if i < len(row) and (v := number(row[i])) is not None]  # fmt: skip
+        points = [(line, v) for line, row in zip(source.grid_lines[1:], source.grid[1:]) if i < len(row) and (v := number(row[i])) is not None]  # fmt: skip
         if points:
             line, value = points[-1]
             scores.append(Score(metric=metric, value=value, scale=scale(metric, [v for _, v in points]), file=str(source.path), sha256=source.sha256,
