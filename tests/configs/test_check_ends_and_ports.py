@@ -43,6 +43,13 @@ def test_a_models_own_template_without_an_end_token_is_named(template: str, fire
     assert bool(found) == fires
 
 
+@pytest.mark.parametrize("template, fires", [("empty", True), ("default", False), ("llama2", False), ("qwen", False)])
+def test_an_end_anywhere_behind_the_answer_is_an_end(template: str, fires: bool, tmp_path: Path) -> None:
+    """LLaMA-Factory 0.9.5: `default` has the slots content, eos_token, line break; its answers encode with </s> at their end."""
+    (tmp_path / "a.yaml").write_text(f"model_name_or_path: Qwen/Qwen2.5-7B\nstage: sft\ndo_train: true\nfinetuning_type: lora\ntemplate: {template}\ndataset: identity\noutput_dir: out\n")  # fmt: skip
+    assert any(f["rule"] == "TR361" for f in check([tmp_path / "a.yaml"]).data["findings"]) is fires
+
+
 def test_a_port_that_is_in_use_here_is_named_and_a_free_one_is_not(tmp_path: Path) -> None:
     with socket.socket() as s:
         s.bind(("127.0.0.1", 0))

@@ -58,11 +58,11 @@ def _by_slots(document: ConfigDocument, world: World) -> Iterator[Wrong]:
 
 
 def _ends(table: dict[str, Any]) -> bool:
-    """A token, an end slot, or at least some text stands behind the answer."""
-    last = table["assistant"][-1]
-    return (
-        bool(table.get("efficient_eos")) or not isinstance(last, str) or bool(last.partition("{{content}}")[2].strip())
-    )
+    """A token, an end slot, or at least some text stands behind the answer, at any place."""
+    slots = table["assistant"]
+    at = next((i for i, s in enumerate(slots) if isinstance(s, str) and "{{content}}" in s), 0)
+    text = str(slots[at]).partition("{{content}}")[2] + "".join(s for s in slots[at + 1 :] if isinstance(s, str))
+    return bool(table.get("efficient_eos")) or not all(isinstance(s, str) for s in slots[at:]) or bool(text.strip())
 
 
 def _by_the_models_own(document: ConfigDocument, world: World) -> Iterator[Wrong]:
