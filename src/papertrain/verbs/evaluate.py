@@ -48,6 +48,10 @@ def evaluate(
     data (files up to 16 MiB; `check` compares larger ones). With --tasks nothing is run: the exact commands are shown, the same
     settings for every method; `papertrain launch WORK --tasks …` starts them.
 
+    Answers are read as the plan of the workspace says: as text where it trains a model that writes, as classes where it
+    trains a classifier. Without a plan they are read by what they look like, which is said; --metrics em,token_f1 reads
+    them as text, --metrics accuracy,macro_f1 as classes.
+
     papertrain evaluate predictions.csv
     papertrain evaluate preds.jsonl --columns label=gold,prediction=output --metrics em,token_f1
     papertrain evaluate work
