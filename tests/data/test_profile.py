@@ -286,6 +286,42 @@ def test_what_is_no_data_set_is_one_clear_error(write, content, says):
     assert e.value.exit == 2 and "\n" not in e.value.one_line() and "data.jsonl" in e.value.one_line()
 
 
+GOOD_AND_BAD = "text,label\n" + "".join(
+    f"第{i}部电影的故事很好看，演员也不错,正面\n剧情太差，看了一半就走了,负面\n" for i in range(9)
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "coding", "called"),
+    [
+        (GOOD_AND_BAD, "gb18030", "GB18030"),
+        (
+            "text,label\n這部電影的故事很好，演員也是我們大家都說好的人,正面\n這個導演在中國沒有人說他好,負面\n",
+            "big5",
+            "BIG5",
+        ),
+        (
+            "text,label\nUn film très réussi à voir,positif\nJ'ai été déçu par cette œuvre gâchée,négatif\n",
+            "cp1252",
+            "WINDOWS-1252",
+        ),
+    ],
+)
+def test_a_text_in_another_coding_is_named_with_the_command_that_mends_it(write, text, coding, called):
+    """Read as UTF-8 its letters would be replacement characters, and two labels one class."""
+    for name in ("data.csv", "data.jsonl", "data.txt"):
+        with pytest.raises(
+            PapertrainError, match=rf"is not UTF-8 \(its bytes look like {called}\).*iconv -f {called} -t UTF-8"
+        ):
+            told(write(name, text.encode(coding)))
+
+
+def test_one_broken_byte_is_a_broken_row_and_not_another_coding(write):
+    rows = GOOD_AND_BAD.encode()
+    found = told(write("data.csv", rows[:-4] + b"\xff" + rows[-4:]))
+    assert found.rows >= 17
+
+
 def test_other_things_that_are_no_data_set(tmp_path, write):
     for place in (tmp_path / "nowhere.jsonl", tmp_path, "a\0b"):
         with pytest.raises(PapertrainError):

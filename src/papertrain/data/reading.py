@@ -139,6 +139,10 @@ def _kind(head: bytes, name: str, path: Path) -> str:
             "is UTF-16; write it as UTF-8: iconv -f UTF-16 -t UTF-8", code="utf-16", file=path, line=1
         )
     text = head.removeprefix(b"\xef\xbb\xbf")
+    if coding := _other_coding(text):
+        raise PapertrainError(
+            f"is not UTF-8 (its bytes look like {coding}); write it as UTF-8: iconv -f {coding} -t UTF-8", code="not-utf-8", file=path, line=text.count(b"\n", 0, _first_bad(text)) + 1,
+        )  # fmt: skip
     if not text.strip():
         raise PapertrainError("is empty", code="empty-file", file=path)
     if b"\0" in text or sum(b < 9 or 13 < b < 27 for b in text[:4096]) > 0.02 * len(text[:4096]):
@@ -173,6 +177,35 @@ def _looks_utf16(head: bytes) -> bool:
     """ASCII written as UTF-16 without a mark has a zero in every second byte."""
     part = head[:2000]
     return len(part) > 20 and (part[1::2].count(0) > 0.4 * len(part) or part[0::2].count(0) > 0.4 * len(part))
+
+
+def _first_bad(text: bytes) -> int:
+    try:
+        text.decode()
+    except UnicodeDecodeError as e:
+        return e.start
+    return len(text)
+
+
+def _other_coding(text: bytes) -> str:
+    """The coding of a text that is mostly not UTF-8; "" for UTF-8, broken bytes here and there included.
+
+    Read as if it were, letters become replacement characters, and two labels one.
+    """
+    if text.isascii() or b"\0" in text:
+        return ""
+    told = text.decode("utf-8", "replace")
+    wrong = told.count("\ufffd") - text.count(b"\xef\xbf\xbd")
+    if wrong < 3 or wrong < 0.2 * sum(c > "\x7f" for c in told):
+        return ""
+    runs = re.findall(rb"[\x80-\xff]+", text)
+    if sum(len(r) for r in runs if len(r) > 1) < 0.7 * sum(map(len, runs)):
+        return "WINDOWS-1252"  # accents stand alone between letters; characters of two bytes stand together
+    return max(("GB18030", "BIG5"), key=lambda c: sum(x in _FREQUENT for x in text.decode(c, "ignore")))
+
+
+_FREQUENT = frozenset("的一是不了在人有我他大来上中到说们国和地要来個們國說為這好差")
+"""Among the most frequent characters of Chinese, in both scripts: one coding read as the other shows few of them."""
 
 
 def _parses(line: bytes) -> bool:
