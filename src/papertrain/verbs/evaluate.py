@@ -155,7 +155,14 @@ def _files(
 
 def _read(readings: Sequence[Issue]) -> list[str]:
     """How answers were read that can be read otherwise, below the scores."""
-    return [f"  {translated(i.says)}" for i in readings[:6]]
+    return [_folded(translated(i.says)) for i in readings[:6]]
+
+
+def _folded(text: str) -> str:
+    """A sentence below a table, within the width of a terminal."""
+    from textwrap import fill
+
+    return fill(text, 98, initial_indent="  ", subsequent_indent="    ", break_on_hyphens=False)
 
 
 def _doubted(found: Collection) -> Collection:
@@ -244,14 +251,12 @@ def _body(rows: Sequence[Metric], entries: Sequence[Entry], *, named: bool) -> s
 
 def _without_interval(rows: Sequence[Metric]) -> list[str]:
     """Why scores that have a value have no interval: once per reason, with the scores that it is true of."""
-    from textwrap import fill
-
     names: dict[str, list[str]] = {}
     for m in rows:
         if m.value is not None and m.ci is None and m.reason:
             names.setdefault(m.reason, []).append(m.metric)
     said = [f"{translated(why)} ({', '.join(dict.fromkeys(found))})" for why, found in names.items()]
-    return [fill(text, 98, initial_indent="  ", subsequent_indent="    ") for text in said]
+    return [_folded(text) for text in said]
 
 
 def _confusions(entries: Sequence[Entry]) -> list[dict[str, Any]]:
