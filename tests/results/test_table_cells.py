@@ -125,3 +125,25 @@ def test_the_sentences_are_there_in_chinese(tmp_path: Path) -> None:
     finally:
         language.reset(token)
     assert len(said) == 14 and not [t for t in told if "number" in t or "measured" in t]
+
+
+def test_runs_of_mlflow_say_the_same_of_their_cells(tmp_path: Path) -> None:
+    text = "run_id,params.model,metrics.accuracy\na,ours,0.8\n\nb,base,inf\nc,third,\n"
+    got = read(tmp_path / "runs.csv", text)
+    assert got.format == "MLflow runs"
+    assert [(s.pointer, s.reason) for s in got.scores] == [
+        ("line 2: metrics.accuracy", ""),
+        ("line 4: metrics.accuracy", "runs.csv:4 says 'inf', which is no number"),
+        ("line 5: metrics.accuracy", "no value logged"),
+    ]
+    assert [i.says for i in got.issues] == [
+        "runs.csv:4, metrics.accuracy: 'inf' is no number, so the cell stays unfilled"
+    ]
+
+
+def test_the_line_of_a_score_is_one_that_verify_follows(tmp_path: Path) -> None:
+    from papertrain.evidence.verify import follow
+
+    path = tmp_path / "m.csv"
+    for score in read(path, WIDE.format("85.0")).scores:
+        assert follow(path.read_bytes(), score.pointer) == score.value

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from papertrain.results.names import is_metric, scale
+from papertrain.results.readers._cells import faults, pointer, reason
 from papertrain.results.readers.table import unfinished
 from papertrain.results.records import Reader, Reading, Score
 from papertrain.results.source import Source, number
@@ -68,8 +69,15 @@ def read(source: Source) -> Reading:
                 row.get("params.method") or row.get("params.model") or row.get("tags.mlflow.runName") or row["run_id"]
             )
             scores.append(Score(metric=metric, value=value, system=str(system), dataset=str(row.get("params.dataset") or ""), seed=str(row.get("params.seed") or ""), scale=unit,
-                                file=str(source.path), sha256=source.sha256, pointer=f"row {i + 1}, {column}", reason="" if value is not None else "no value logged"))  # fmt: skip
-    return Reading(scores=scores, issues=unfinished(source.table, source), format="MLflow runs")
+                                file=str(source.path), sha256=source.sha256, pointer=pointer(source, i, column), reason="" if value is not None else _gap(source, i, row.get(column))))  # fmt: skip
+    return Reading(
+        scores=scores, issues=[*unfinished(source.table, source), *faults(source, columns)], format="MLflow runs"
+    )
+
+
+def _gap(source: Source, i: int, x: object) -> str:
+    """MLflow leaves a cell empty where a run logged no such metric."""
+    return reason(source, i, x) if str(x or "").strip() else "no value logged"
 
 
 READER = Reader(id="mlflow", title="MLflow search_runs export, mlruns/", sniff=sniff, read=read, order=10)
