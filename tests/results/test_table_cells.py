@@ -147,3 +147,19 @@ def test_the_line_of_a_score_is_one_that_verify_follows(tmp_path: Path) -> None:
     path = tmp_path / "m.csv"
     for score in read(path, WIDE.format("85.0")).scores:
         assert follow(path.read_bytes(), score.pointer) == score.value
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["Step,ours - eval/accuracy\n1,0.7\n\n2,NaN\n", "_step,eval/accuracy\n1,0.7\n\n2,NaN\n"],
+    ids=["chart", "history"],
+)
+def test_a_curve_that_ends_in_nan_has_no_value_and_not_the_one_before(tmp_path: Path, text: str) -> None:
+    got = read(tmp_path / "w.csv", text)
+    (score,) = got.scores
+    assert (score.value, score.pointer.partition(",")[0]) == (None, "line 4")
+    assert score.reason == "the curve ends without a number: w.csv:4 says 'NaN'"
+    (ended,) = read(tmp_path / "w.csv", text.replace("NaN", "0.8")).scores
+    assert (ended.value, ended.reason) == (0.8, "")
+    (blank,) = read(tmp_path / "w.csv", text.replace("NaN", "")).scores
+    assert blank.value == 0.7

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from papertrain.results.names import higher_is_better, scale
+from papertrain.results.readers._cells import place
 from papertrain.results.records import Reader, Reading, Score
 from papertrain.results.source import Source, number
 
@@ -16,38 +17,39 @@ def sniff(source: Source) -> bool:
 
 
 def read(source: Source) -> Reading:
-    head, scores = source.grid[0], []
+    head = source.grid[0]
+    scores: list[Score] = []
     if "_step" in head:
         return _history(source)
     for i, name in enumerate(head):
         run, mark, metric = name.rpartition(" - ")
         if not mark or metric.endswith(("__MIN", "__MAX")):
             continue
-        points = [
-            (line, v)
-            for line, row in zip(source.grid_lines[1:], source.grid[1:])
-            if i < len(row) and (v := number(row[i])) is not None
-        ]
-        if points:
-            line, value = points[-1]
-            scores.append(Score(metric=metric.split("/")[-1], value=value, system=run, scale=scale(metric.split("/")[-1], [v for _, v in points]), file=str(source.path),
-                                sha256=source.sha256, pointer=f"line {line}, {name}", settings={"split": metric.rpartition("/")[0]}))  # fmt: skip
+        scores += _last(source, i, metric.split("/")[-1], run, metric.rpartition("/")[0])
     return Reading(scores=scores, format="W&B chart export")
 
 
 def _history(source: Source) -> Reading:
     """What `run.history()` gives of one run: a column per metric, its name where the file lies."""
-    scores = []
+    scores: list[Score] = []
     for i, name in enumerate(source.grid[0]):
         metric = name.split("/")[-1]
         if name.startswith("_") or name.lower().startswith("train") or higher_is_better(metric) is None:
             continue
-        points = [(line, v) for line, row in zip(source.grid_lines[1:], source.grid[1:]) if i < len(row) and (v := number(row[i])) is not None]  # fmt: skip
-        if points:
-            line, value = points[-1]
-            scores.append(Score(metric=metric, value=value, scale=scale(metric, [v for _, v in points]), file=str(source.path), sha256=source.sha256,
-                                pointer=f"line {line}, {name}", settings={"split": name.rpartition("/")[0]}))  # fmt: skip
+        scores += _last(source, i, metric, "", name.rpartition("/")[0])
     return Reading(scores=scores, format="W&B history")
+
+
+def _last(source: Source, i: int, metric: str, run: str, split: str) -> list[Score]:
+    """The last point of a curve. One that ends in NaN has no value: the point before it is not the result."""
+    said = [(at, row[i].strip()) for at, row in enumerate(source.grid[1:]) if i < len(row) and row[i].strip()]
+    if not said:
+        return []
+    at, text = said[-1]
+    value, name = number(text), source.grid[0][i]
+    unit = scale(metric, [v for _, x in said if (v := number(x)) is not None])
+    return [Score(metric=metric, value=value, system=run, scale=unit, file=str(source.path), sha256=source.sha256, settings={"split": split},
+                  pointer=f"line {source.row_lines[at]}, {name}", reason="" if value is not None else f"the curve ends without a number: {place(source, at)} says {text[:40]!r}")]  # fmt: skip
 
 
 AXES = ("Step", "Relative Time (Process)", "Relative Time (Wall)", "Wall Time", "global_step")
