@@ -9,7 +9,7 @@ from pathlib import Path
 
 from papertrain.core.training import TrainingPlan
 from papertrain.monitor.curve import Curve, curve
-from papertrain.monitor.names import ADVERSARIAL, preference, signal_of
+from papertrain.monitor.names import ADVERSARIAL, BETTER_DOWN, preference, signal_of, tidy
 from papertrain.monitor.ranks import Ranks
 from papertrain.monitor.stats import median
 from papertrain.monitor.table import NO_STEP, Column, Table
@@ -286,9 +286,18 @@ class History:
         before = [v for v in c.values[max(0, begin - 5) : begin] if isfinite(v)]
         silent = all(norms.get(c.steps[i], 0.0) == 0.0 for i in range(begin, end))
         sudden = bool(before) and median(before) > 0.05
-        if silent and (sudden or begin <= 1) and end - begin >= 3:
+        if silent and (sudden or begin <= 1) and end - begin >= 3 and not self._measured_since(c.steps[begin]):
             return list(range(begin, end))
         return []
+
+    def _measured_since(self, step: int) -> bool:
+        """Whether another error on the training examples is finite and still moves: the zero is a small number, rounded."""
+        for c in self.every("other")[:50]:
+            if BETTER_DOWN.search(tidy(c.raw)):
+                late = [v for s, v in zip(c.steps, c.values) if s >= step]
+                if len(set(late)) >= 5 and all(isfinite(v) and v > 0 for v in late):
+                    return True
+        return False
 
     @staticmethod
     def _zero_run(values: list[float]) -> tuple[int, int] | None:

@@ -10,8 +10,8 @@ from typing import Any
 
 from papertrain.monitor.table import NO_STEP
 
-NUMBER = r"[-+]?(?:\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d*)?(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?|[nN][aA][nN](?![a-zA-Z])|[iI][nN][fF](?:inity)?(?![a-zA-Z]))"
-"""A number as programs print it; `nanz` and `nanms` are no numbers."""
+NUMBER = r"[-+]?(?:\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d*)?(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?|[nN][aA][nN](?:\.0)?(?![a-zA-Z])|[iI][nN][fF](?:inity)?(?:\.0)?(?![a-zA-Z]))"
+"""A number as programs print it; `nanz` and `nanms` are no numbers, `nan.0` is how Lightning's bar prints NaN."""
 
 ODD = {
     "1.#qnan": nan,
@@ -20,6 +20,10 @@ ODD = {
     "-nan(ind)": nan,
     "1.#inf": float("inf"),
     "-1.#inf": float("-inf"),
+    "nan.0": nan,
+    "-nan.0": nan,
+    "inf.0": float("inf"),
+    "-inf.0": float("-inf"),
 }
 STEP_KEYS = ("step", "global_step", "current_steps", "_step", "trainer/global_step", "train/global_step", "iteration",
              "iter", "num_updates", "global_steps", "update", "steps", "total_timesteps", "time/total_timesteps", "steps_done", "episode")  # fmt: skip

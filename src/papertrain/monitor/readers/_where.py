@@ -23,6 +23,8 @@ EPOCH = re.compile(
 )
 FRACTION = re.compile(r"(?<![\d/.:-])(\d{1,9})\s{0,2}/\s{0,8}(\d{1,9})(?![\d/.:-])(?!\s{1,2}\d\d:\d\d)")
 LEADING = re.compile(r"^\W{0,4}(?=\d)")
+BAR = re.compile(r"^\s{0,4}\d{1,3}%\|[^|]{0,200}\|\s{0,3}(?=\d{1,9}/\d{1,9} \[[^\]]{0,80}\]\s{0,2}[A-Za-z])")
+"""`1%|    | 1/100 [00:43<1:11:46, 43.50s/it]Train Loss: 1.82`: a line was printed while the bar stood there."""
 
 
 class Place:
@@ -65,6 +67,8 @@ class Place:
             f = FRACTION.search(line, e.end() - (e[5] is not None))
         else:
             m = LEADING.match(line)
+            if "%|" in line and self.epoch != self.epoch:
+                m = BAR.match(line) or m
             f = FRACTION.match(line, m.end()) if m else None
         return f if f and int(f[2]) > 1 and int(f[1]) <= int(f[2]) else None
 

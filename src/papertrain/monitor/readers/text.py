@@ -18,12 +18,12 @@ from papertrain.monitor.readers._where import Place
 from papertrain.monitor.table import NO_STEP, Table
 
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")
-WORDS = r"loss(?:_\w+)?|acc(?:uracy)?|ppl|perplexity|lr|learning[ _]rate|grad[ _]?norm|gnorm|norm|f1|bpb|rewards?|kl|entropy|mfu|xent|cross[ _]?entropy|mAP|bleu|wer|cer|nll|auc|\bl_\w+|(?-i:\b[GD]_[A-Z]\w*)"
+WORDS = r"loss(?:_\w+)?|(?:acc|prec)@\d|acc(?:uracy)?|ppl|perplexity|lr|learning[ _]rate|grad[ _]?norm|gnorm|norm|f1|bpb|rewards?|kl|entropy|mfu|xent|cross[ _]?entropy|mAP|bleu|wer|cer|nll|auc|\bl_\w+|(?-i:\b[GD]_[A-Z]\w*)"
 NAMED = re.compile(
     rf"(?<![\w])((?:[A-Za-z][\w./-]{{0,40}} )?[A-Za-z_][\w./-]{{0,40}})\s{{0,2}}[:=]\s{{0,4}}\(?({NUMBER})(?![\w.])"
 )
 SPOKEN = re.compile(
-    rf"(?<![\w])((?:(?:train(?:ing)?|val(?:id(?:ation)?)?|test|eval(?:uation)?|lm|avg|mean|total)[ _/-])?(?:{WORDS}))\s{{1,4}}({NUMBER})(?![\w.])",
+    rf"(?<![\w])((?:(?:train(?:ing)?|val(?:id(?:ation)?)?|test|eval(?:uation)?|lm|avg|mean|total)[ _/-])?(?:{WORDS}))(?: is)?\s{{1,4}}({NUMBER})(?!\w|\.\d)",
     re.I,
 )
 WORTH = re.compile(rf"(?:{WORDS})\b", re.I)
@@ -48,6 +48,8 @@ EVALUATING = re.compile(
 SO_FAR = re.compile(rf"(?:{NUMBER})\s{{0,3}}\(\s{{0,8}}({NUMBER})\)")
 TOP = re.compile(rf"\b((?:acc|prec)@\d)[:\s]\s{{0,4}}({NUMBER})", re.I)
 SAVED = "Saving dict for global step"
+GROUP = re.compile(r"\[n ?= ?\d{1,12}\]\s{0,2}:")
+"""`Blond_Hair = 0, Male = 1  [n = 2652]:  loss = 0.193`: one group of the examples, not the run."""
 RESULTS = re.compile(r"\*{3,} (?:Eval|Test|Predict)\w* results? .{0,40}\*{3,}", re.I)
 RESULT = re.compile(r"^\S{0,60}\s{1,4}[\w/@.-]{1,60} = \S{1,40}\s*$")
 
@@ -97,7 +99,7 @@ def start(table: Table) -> LineParser:
 
     def parse(line: str, n: int) -> None:
         nonlocal results
-        if len(line) > LONGEST:
+        if len(line) > LONGEST or ("[n" in line and GROUP.search(line)):
             return
         line = english(line)
         if "OVERFLOW" in line and overflow(table, line, n, place.step):

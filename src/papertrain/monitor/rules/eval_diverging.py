@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from math import sqrt
 
 from papertrain.core.findings import Rule
 from papertrain.core.texts import say
 from papertrain.monitor.curve import Curve
 from papertrain.monitor.history import History
-from papertrain.monitor.names import direction
+from papertrain.monitor.names import EVALUATION, direction, tidy
 from papertrain.monitor.rules import _onset
 from papertrain.monitor.rules._say import LOSS_COUNTS, PROPOSAL, show, verdict
-from papertrain.monitor.stats import median, sigma
+from papertrain.monitor.stats import deviation, mean, median, sigma
 from papertrain.monitor.verdict import Verdict
+
+PREFIX = re.compile(rf"^(?:{'|'.join(sorted(EVALUATION))})[_/ -]")
 
 
 def check(run: History) -> Iterator[Verdict]:
@@ -49,7 +53,7 @@ def judge(run: History, c: Curve) -> Verdict | None:
         or now - smooth < (2 if many else 1.5) * noise
         or now < 1.03 * smooth
     ):
-        return None
+        return creeping(run, c, first)
     i, step = first + best_at, c.steps[first + best_at]
     if not falling(run, step, 1.02 if rise > 0.1 else 0.99):
         return None
@@ -74,6 +78,34 @@ def judge(run: History, c: Curve) -> Verdict | None:
         [max(i + 1, first + _onset.rise(y, best_at)), i, -1],
         cls="overfit-too-many-epochs",
     )
+
+
+def creeping(run: History, c: Curve, first: int) -> Verdict | None:
+    """Under the noise between evaluations: the last fifth of them against the best fifth, by its mean."""
+    y = c.values[first:]
+    if len(y) < 20:
+        return None
+    size = len(y) // 5
+    means = [mean(y[i : i + size]) for i in range(len(y) - 5 * size, len(y) - size + 1, size)]
+    at = min(range(5), key=means.__getitem__)
+    begin = first + len(y) - (5 - at) * size
+    rise = means[-1] / means[at] - 1
+    error = sqrt(2 / size) * max(sigma(y), deviation(y[-size:]))
+    step = c.steps[begin + size - 1]
+    if at > 2 or rise < 0.08 or means[-1] - means[at] < max(3 * error, 0.01):
+        return None
+    if not falling(run, step, 0.99) or metric_better(run, step) or run.restarted(step):
+        return None
+    says = say(
+        "{name} creeps up: {now} on average of the last {n}, {best} up to step {step}, while the training loss falls",
+        name=c.raw,
+        now=show(means[-1]),
+        best=show(means[at]),
+        n=size,
+        step=step,
+    )
+    i = min(begin + size, len(c) - 1)
+    return verdict(RULE.id, "eval_loss", "warning", says, c, [i, i - 1, -1], cls="overfit-too-many-epochs")
 
 
 def both(run: History, c: Curve, i: int, rise: float) -> Verdict | None:
@@ -112,7 +144,10 @@ def falling(run: History, step: int, share: float) -> bool:
 def metric_better(run: History, step: int) -> bool | None:
     """Whether a primary metric has improved by 0.5 % since that step; None where there is none."""
     known = None
-    for c in [*run.every("metric"), *run.every("metric_plain")][:20]:
+    measured = run.every("metric")
+    # Keras writes `accuracy` beside `val_accuracy`: that one is the training's.
+    twins = {PREFIX.sub("", tidy(c.raw)) for c in measured}
+    for c in [*measured, *(c for c in run.every("metric_plain") if tidy(c.raw) not in twins)][:20]:
         way = direction(c.raw)
         c = c.finite()
         before = [v for s, v in zip(c.steps, c.values) if s <= step]
@@ -133,7 +168,7 @@ RULE = Rule(
     check=check,
     applies=LOSS_COUNTS,
     what="At least two later evaluations, 80 % of them above the best one, and the median of the last three 5 % (and 0.01) above it and "
-    "beyond 1.5 times the noise between evaluations, while the training loss does not rise. Below 15 % a metric that still improves excuses it. Warning too: four or more later evaluations, the median 20 % above the best and all but the first of them 10 %, with no better metric, while the training loss is no lower than at the best. Critical: twice the best, or 1.5 times with no "
+    "beyond 1.5 times the noise between evaluations, while the training loss does not rise. Below 15 % a metric that still improves excuses it. Warning too: four or more later evaluations, the median 20 % above the best and all but the first of them 10 %, with no better metric, while the training loss is no lower than at the best. Warning too, of 20 evaluations and more: the mean of the last fifth 8 % above that of the best fifth and three standard errors. Critical: twice the best, or 1.5 times with no "
     "metric (accuracy, F1, …; error rates the other way) better by 0.5 % since.",
     why="The model learns its training examples by heart; the best checkpoint lies behind.",
     known_problems="A gap between training and evaluation is no sign by itself. Evaluation before the first step (step 0) is not the best. "

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from math import isfinite
+from pathlib import Path
 
 from papertrain.core.findings import Rule
 from papertrain.core.texts import say
 from papertrain.monitor.curve import Curve
 from papertrain.monitor.history import History
+from papertrain.monitor.names import EVALUATION
 from papertrain.monitor.rules._say import PROPOSAL, show, verdict
 from papertrain.monitor.verdict import Verdict
 
@@ -30,6 +33,8 @@ def check(run: History) -> Iterator[Verdict]:
             cls="nan-lr-too-high",
         )
         return
+    if evaluation_log(c) and not any(c.values):
+        return
     if len(c) >= 20 and not any(c.values) and not any(any(o.values) for o in run.every("learning_rate")):
         # Nothing tells a rate of 0 from one that was rounded away: both deserve a look.
         says = say(
@@ -50,6 +55,11 @@ def check(run: History) -> Iterator[Verdict]:
                 to=c.steps[j - 1],
             )
             yield verdict(RULE.id, "learning_rate", "warning", says, c, [i, j - 1], cls="resume-lr-scheduler-mismatch")
+
+
+def evaluation_log(c: Curve) -> bool:
+    """`validation_initial.csv`: a log of evaluations has a column for the rate because its sister has one."""
+    return bool(EVALUATION & set(re.split(r"[^a-z]+", Path(c.file).stem.lower())))
 
 
 def zeros(run: History, c: Curve) -> tuple[int, int] | None:

@@ -9,6 +9,7 @@ from papertrain.core.findings import Rule
 from papertrain.core.texts import say
 from papertrain.monitor.curve import Curve
 from papertrain.monitor.history import History
+from papertrain.monitor.names import direction
 from papertrain.monitor.rules._say import LOSS_COUNTS, PROPOSAL, show, verdict
 from papertrain.monitor.stats import deviation, mean, median
 from papertrain.monitor.verdict import Verdict
@@ -55,9 +56,37 @@ def flat(run: History, c: Curve) -> Verdict | None:
         )
     else:
         says = say("loss has not fallen since the start: {start} at first, {now} now", start=show(start), now=show(now))
+    moved = None if classes or equal else moving(run)
+    if moved is not None:
+        says = say(
+            "loss has not fallen since the start: {start} at first, {now} now, though {name} went from {before} to {after}",
+            start=show(start),
+            now=show(now),
+            name=moved[0],
+            before=show(moved[1]),
+            after=show(moved[2]),
+        )
     cls = "dpo-loss-stuck-at-ln2" if run.task == "dpo" else "loss-flat-optimizer-not-linked"
     early = [i for i, s in enumerate(c.steps) if s <= run.warm_until]
-    return verdict(RULE.id, where, "critical", says, c, [0, early[-1] if early else 1, -1], cls=cls)
+    return verdict(
+        RULE.id, where, "critical" if moved is None else "warning", says, c, [0, early[-1] if early else 1, -1], cls=cls
+    )
+
+
+def moving(run: History) -> tuple[str, float, float] | None:
+    """Another measure that is clearly better than at the start: the weights do move. Its name, its start, its end."""
+    for signal in ("token_accuracy", "metric", "metric_plain", "kl", "loss_part", "other"):
+        for c in run.every(signal)[:50]:
+            way = -1 if signal in ("kl", "loss_part") else direction(c.raw)
+            y = c.finite().values
+            if not way or len(y) < 30:
+                continue
+            head, tail = y[: len(y) // 5], y[-(len(y) // 3) :]
+            before, after = mean(head), mean(tail)
+            error = sqrt(deviation(head) ** 2 / len(head) + deviation(tail) ** 2 / len(tail))
+            if way * (after - before) > max(4 * error, 0.02 * abs(before), 1e-12):
+                return c.raw, before, after
+    return None
 
 
 def chance(level: float) -> int:
@@ -72,7 +101,7 @@ RULE = Rule(
     check=check,
     applies=LOSS_COUNTS,
     what="From its first points to its last third the loss fell by less than 1 %, and a fall of 2 % is excluded (two standard errors), in a "
-    "curve that begins where training began, after warm-up and a quarter of the plan.",
+    "curve that begins where training began, after warm-up and a quarter of the plan. Critical; a warning where an accuracy or a term of the loss is better than at the start by 2 % and four standard errors.",
     why="Nothing is learned: no gradient reaches the weights, the rate is far too low, or inputs and labels do not belong together.",
     known_problems="A resumed run starts low and may stay there: it is not judged. Some tasks stay at chance for long before they move.",
     source=PROPOSAL,

@@ -15,6 +15,8 @@ from papertrain.monitor.verdict import Verdict
 
 FEW, USUAL = 4, 5
 """Three or four high rows in a row are chance where five lone rows went as high: the rows of so long a log are single batches."""
+LONG = 4000
+"""One row of so many is no stretch: what is over sooner, without twice the level, moved nothing."""
 
 
 def check(run: History) -> Iterator[Verdict]:
@@ -107,7 +109,7 @@ def judge(run: History, c: Curve, i: int, j: int, level: float, open_end: bool) 
         )
         return verdict(RULE.id, "train_loss", "warning", says, c, [i, i - 1], cls=cls)
     late = sorted(y[i:j])[len(y[i:j]) // 4]
-    if length >= 3 and late > 1.3 * level and late > level + 0.1 and peak > level + 0.3:
+    if length >= max(3, len(y) / LONG) and late > 1.3 * level and late > level + 0.1 and peak > level + 0.3:
         says = say(
             "loss stood at {high} instead of {low} for {n} points from step {step}",
             low=show(level),
@@ -139,7 +141,7 @@ RULE = Rule(
     applies=LOSS_COUNTS,
     what="The loss stands above m + max(6 sigma, 2 T) (m: median of the last W points, sigma: from successive differences, T: how far "
     "98 % of them stay) and does not come back at once. Critical: at least three points, with a peak of twice m and half a unit above it. "
-    "Warning: at least three points above 1.3 m. One single high point that recovers is normal, and so are three or four in a row in a log in which five lone ones went as high.",
+    "Warning: at least three points (and one of 4,000 of the log) above 1.3 m. One single high point that recovers is normal, and so are three or four in a row in a log in which five lone ones went as high.",
     why="A long spike marks batches or a state that damage the weights; runs that spike once tend to spike again.",
     known_problems="Start-up (warm-up, 5 % of the points, at least 20) and the first three points of an epoch, a resume or a restarted "
     "learning rate are not judged. Rows that are single batches have a heavy tail, which T allows for.",
