@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import time
+from typing import Any
 
 import pytest
 from plan_questions import data, plan, question
 
+from papertrain.core.training import TrainingPlan
 from papertrain.plan.derive import derive
 from papertrain.plan.rulesets import to_grid
 from papertrain.plan.search import Draft, divisors, evaluate, layouts, place
+from papertrain.report.plan import alternative_words
 
 QWEN = "Qwen/Qwen2.5-7B-Instruct"
 
@@ -133,3 +136,33 @@ def test_a_timed_run_of_the_users_narrows_what_a_processor_s_cores_left_open() -
     assert after.high / after.low < 2
     assert after.value == pytest.approx(before.value / 2)
     assert "rough" in rough.duration.basis and "yours" in timed.duration.basis
+
+
+@pytest.mark.parametrize(
+    ("asked", "other"), [({"method": "full"}, "lora"), ({"method": "lora", "sets": ("micro_batch_size=1",)}, "full")]
+)
+def test_another_way_costs_what_its_own_plan_says_it_costs(asked: dict[str, Any], other: str) -> None:
+    """Full tuning takes 16 times the sequences in a step that adapters take: seconds of a step compare nothing."""
+    rows = data(3000, 200, 260)
+    mine = plan("meta-llama/Llama-3.1-8B", "8x H100", dataset=rows, **asked)
+    way = next(a for a in mine.alternatives if a.changes.get("method") == other)
+    theirs = plan("meta-llama/Llama-3.1-8B", "8x H100", dataset=rows, **{**asked, "method": other})
+    assert mine.global_batch_size.value != theirs.global_batch_size.value
+    assert mine.duration is not None and theirs.duration is not None
+    assert mine.duration.total_seconds.value and theirs.duration.total_seconds.value
+    ratio = theirs.duration.total_seconds.value / mine.duration.total_seconds.value
+    assert way.relative_time == pytest.approx(ratio, rel=0.05)
+    assert ("faster" if ratio < 0.95 else "slower") in alternative_words(way)
+
+
+def test_ways_without_data_are_compared_by_the_seconds_of_a_sequence() -> None:
+    mine = plan("Qwen/Qwen2.5-7B", "4x A100-80GB", method="lora")
+    full = next(a for a in mine.alternatives if a.changes.get("method") == "full")
+    theirs = plan("Qwen/Qwen2.5-7B", "4x A100-80GB", method="full")
+    assert mine.duration is not None and theirs.duration is not None and mine.total_steps.value is None
+
+    def each(p: TrainingPlan) -> float:
+        assert p.duration is not None and p.duration.step_seconds.value is not None
+        return p.duration.step_seconds.value / p.global_batch_size.value
+
+    assert full.relative_time == pytest.approx(each(theirs) / each(mine))

@@ -93,9 +93,9 @@ def test_blocks_grow_with_bytes() -> None:
 
 
 def test_an_alternative_says_its_price() -> None:
-    def words(seconds: float | None, effect: str = "execution") -> str:
+    def words(ratio: float | None, effect: str = "execution") -> str:
         return alternative_words(
-            Alternative(what="ZeRO-3", fits="yes", effect=effect, changes={"zero_stage": 3}, step_seconds=seconds), 1.0
+            Alternative(what="ZeRO-3", fits="yes", effect=effect, changes={"zero_stage": 3}, relative_time=ratio)
         )  # type: ignore[arg-type]
 
     assert (

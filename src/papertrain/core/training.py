@@ -41,13 +41,15 @@ class Duration(Record, frozen=True, kw_only=True):
 
 
 class Alternative(Record, frozen=True, kw_only=True):
-    """Another way to run. `changes` maps decision names to new values."""
+    """Another way to run. `changes` maps decision names to new values. relative_time: of the plan's own time for the same
+    examples; where the number of steps is known, that of the whole run."""
 
     what: str
     fits: str
     effect: Effect
     changes: dict[str, Any]
     step_seconds: float | None = None
+    relative_time: float | None = None
     device_bytes: float | None = None
 
 

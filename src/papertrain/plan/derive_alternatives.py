@@ -41,24 +41,34 @@ def alternatives(d: Draft, fixed: Mapping[str, Any], chosen: Placed, most: int =
                 a.effect == "experiment",
                 "gpus" in a.changes,
                 RANKS.get(a.fits, 3),
-                seconds(a),
+                relative(a),
             )
         )
         return tuple(a for a in unique if a.fits != "no" and (chosen.fits == "no" or a.fits != "tight"))[:most]
     ways = [a for a in unique if a.fits == "yes" and (a.effect == "experiment" or worth(a, chosen))]
-    ways.sort(key=lambda a: (a.effect == "experiment", "gpus" in a.changes, seconds(a)))
+    ways.sort(key=lambda a: (a.effect == "experiment", "gpus" in a.changes, relative(a)))
     return tuple(ways[:most])
 
 
-def seconds(a: Alternative) -> float:
-    return a.step_seconds if a.step_seconds is not None else float("inf")
+def relative(a: Alternative) -> float:
+    return a.relative_time if a.relative_time is not None else float("inf")
+
+
+def compared(p: Placed, d: Draft, chosen: Placed, now: Draft) -> float | None:
+    """The time of one way over that of another for the same examples: a step of a larger batch sees more of them."""
+    if p.step_seconds is None or not chosen.step_seconds:
+        return None
+    return p.step_seconds / sequences(p.layout, d) / (chosen.step_seconds / sequences(chosen.layout, now))
+
+
+def sequences(x: Layout, d: Draft) -> int:
+    """Of one optimizer step."""
+    return x.micro_batch_size * x.gradient_accumulation_steps * d.compute.gpus
 
 
 def worth(a: Alternative, chosen: Placed) -> bool:
     """An execution change is told where it is faster, or leaves much more room, or needs another set of cards."""
-    faster = (
-        a.step_seconds is not None and chosen.step_seconds is not None and a.step_seconds < 0.95 * chosen.step_seconds
-    )
+    faster = relative(a) < 0.95
     smaller = a.device_bytes is not None and a.device_bytes < 0.8 * chosen.device_bytes
     return faster or smaller or "gpus" in a.changes
 
@@ -151,6 +161,7 @@ def found(
             effect=effect,
             changes=changes,
             step_seconds=p.step_seconds,
+            relative_time=compared(p, d, chosen, d),
             device_bytes=p.memory.device_bytes.value,
         )
 
@@ -178,8 +189,19 @@ def retold(a: Alternative, plan: TrainingPlan, other: TrainingPlan) -> Alternati
         fits=other.fits,
         changes=changes,
         step_seconds=other.duration.step_seconds.value if other.duration else a.step_seconds,
+        relative_time=relative_of(other, plan),
         device_bytes=other.memory.device_bytes.value,
     )
+
+
+def relative_of(other: TrainingPlan, plan: TrainingPlan) -> float | None:
+    """The time of the whole run over the plan's; of the same examples where nobody knows how many there are."""
+    a, b = other.duration, plan.duration
+    if a is None or b is None or a.step_seconds.value is None or not b.step_seconds.value:
+        return None
+    if a.total_seconds.value is not None and b.total_seconds.value:
+        return a.total_seconds.value / b.total_seconds.value
+    return a.step_seconds.value / other.global_batch_size.value / (b.step_seconds.value / plan.global_batch_size.value)
 
 
 def words(changes: Mapping[str, Any], p: Placed, d: Draft) -> str:
@@ -216,7 +238,7 @@ def cards(d: Draft, fixed: dict[str, Any], chosen: Placed) -> Iterator[Alternati
     changes = {"gpus": gpus, **differences(chosen.layout, p.layout)}
     yield Alternative(
         what=words({"gpus": gpus}, p, d), fits=p.fits, effect="execution" if divides else "experiment", changes=changes, step_seconds=p.step_seconds,
-        device_bytes=p.memory.device_bytes.value,
+        relative_time=compared(p, structs.replace(d, compute=with_cards(d.compute, gpus)), chosen, d), device_bytes=p.memory.device_bytes.value,
     )  # fmt: skip
 
 
@@ -235,6 +257,7 @@ def other_cards(d: Draft, fixed: dict[str, Any], chosen: Placed) -> Iterator[Alt
             effect="execution",
             changes=changes,
             step_seconds=p.step_seconds,
+            relative_time=compared(p, structs.replace(d, compute=with_cards(d.compute, gpus)), chosen, d),
             device_bytes=p.memory.device_bytes.value,
         )
 

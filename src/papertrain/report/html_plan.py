@@ -132,10 +132,10 @@ def alternatives(plan: TrainingPlan) -> str:
     rows = [
         (
             translated(a.what), (translated(a.fits), a.fits), (translated(a.effect), "warning" if a.effect == "experiment" else "ok"),
-            "–" if a.device_bytes is None else show_bytes(a.device_bytes), "–" if a.step_seconds is None else show_seconds(a.step_seconds),
+            "–" if a.device_bytes is None else show_bytes(a.device_bytes), "–" if a.relative_time is None else f"{a.relative_time:.2g}x",
         )
         for a in plan.alternatives
     ]  # fmt: skip
     memory = say("memory") if plan.compute.gpu.id == "cpu" else say("memory per card")
-    heads = (say("another way"), say("fits"), say("changes"), memory, say("a step"))
+    heads = (say("another way"), say("fits"), say("changes"), memory, say("time of the run"))
     return f"<h3>{escape(say('Alternatives'))}</h3>" + table(heads, rows, numeric=(3, 4))

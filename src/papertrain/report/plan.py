@@ -229,10 +229,9 @@ def data_line(p: TrainingPlan) -> str:
     return text
 
 
-def alternative_words(a: Alternative, chosen_seconds: float | None) -> str:
+def alternative_words(a: Alternative) -> str:
     cost = ""
-    if a.step_seconds is not None and chosen_seconds:
-        ratio = a.step_seconds / chosen_seconds
+    if (ratio := a.relative_time) is not None:
         if ratio >= 1.05:
             cost = say(", {n}x slower", n=f"{ratio:.2g}")
         elif ratio <= 0.67:
@@ -292,8 +291,7 @@ def markdown(p: TrainingPlan, *, state: str, differences: Sequence[Difference] =
         ]
     lines += memory_section(p) + time_section(p)
     if p.alternatives:
-        seconds = None if p.duration is None else p.duration.step_seconds.value
-        lines += ["", "## Other ways", "", *(f"- {alternative_words(a, seconds)}" for a in p.alternatives)]
+        lines += ["", "## Other ways", "", *(f"- {alternative_words(a)}" for a in p.alternatives)]
     if p.warnings:
         lines += ["", "## Warnings", "", *(f"- {w}" for w in p.warnings)]
     return "\n".join(lines) + "\n"

@@ -27,7 +27,6 @@ def report_of(
     missing, unavailable = questions.environment_notes(p, env)
     defaults = questions.factory_defaults()
     decisions = words.shown(p, defaults)
-    seconds = None if p.duration is None else p.duration.step_seconds.value
     body = [""]
     if before is not None:
         moved = questions.changed(before, p)
@@ -69,7 +68,7 @@ def report_of(
             say("no change of the layout does on these cards: larger ones, more of them, or a smaller model"),
         )
     for i, a in enumerate(others[:4]):
-        body += words.wrapped(words.label(lead if i == 0 else ""), words.alternative_words(a, seconds))
+        body += words.wrapped(words.label(lead if i == 0 else ""), words.alternative_words(a))
     rest = [d for d in p.decisions() if d not in decisions and d.name != "lora_alpha"]
     details = ["", *words.table(p, rest, diffs), ""]
     details += [
@@ -85,7 +84,7 @@ def report_of(
     ]
     details += [f"  {d.name}: {translated(d.source.kind)}: {d.source.ref}" for d in p.decisions()]
     details += ["", *(f"  {d.name}: {translated(c.says)} ({c.ref})" for d in p.decisions() for c in d.contested_by)]
-    details += ["", *(f"  {words.alternative_words(a, seconds)}" for a in p.alternatives)]
+    details += ["", *(f"  {words.alternative_words(a)}" for a in p.alternatives)]
     details += ["", *(f"  {w}" for w in wrote)]
     return Report(
         verb="plan",
@@ -129,16 +128,14 @@ def explanation(p: TrainingPlan, diffs: list[Difference]) -> str:
         else p.gradient_checkpointing
     )
     text = translated(lead.why)
-    now = p.duration.step_seconds.value if p.duration is not None else None
     quick = next(
         (
             a
             for a in p.alternatives
             if a.effect == "execution"
             and "gpus" not in a.changes
-            and a.step_seconds
-            and now
-            and a.step_seconds < now / 2
+            and a.relative_time is not None
+            and a.relative_time < 0.5
         ),
         None,
     )
