@@ -175,3 +175,10 @@ def test_any_piece_repeated_takes_time_that_grows_with_the_length_only(piece: st
         redact_json(json.dumps({"x": text}).encode())
         seconds.append(time.process_time() - began)
     assert seconds[1] < max(1.0, 8 * seconds[0]), seconds
+
+
+def test_base64_with_slashes_is_no_path_to_a_file_because_more_stands_behind_it() -> None:
+    secret = "8VV1u/jt7e2YFDYln6Tb30OvwUYEZm/A0ii15Evr"
+    assert secret[-8:] not in redact(f"wrote AWS_SECRET_ACCESS_KEY={secret}/plans/ours/plan.json")
+    kept = "HF_TOKEN_FILE=runs/3f2a9c1b7d8e4f60a1b2c3d4e5f60718293a4b5c/token.txt"
+    assert redact(kept) == kept

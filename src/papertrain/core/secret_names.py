@@ -199,8 +199,9 @@ def _harmless_path(says: Says, value: str, name: str) -> bool:
     """A path to a file with the secret, or `pwd`, the working directory. Base64 may begin with a slash too."""
     if says == "password" and not name.lower().endswith("pwd"):
         return False
-    if any_scrambled(value.partition("/")[0], 20):
-        return False  # a folder that is called as the secret is
+    first, *inner = value.split("/")
+    if any_scrambled(first, 20) or any(any_scrambled(part, 20, mixed=True) for part in inner):
+        return False  # a folder that is called as the secret is, or Base64 with slashes in it
     return bool(_PATH.search(value)) and (bool(_FILE.search(value)) or not any_scrambled(value, 12))
 
 
