@@ -48,8 +48,37 @@ def test_a_flat_loss_whose_accuracy_still_rises_wakes_nobody():
     assert level(prompts(8.0), "train_loss") in ("normal", "warning")
 
 
-def test_a_flat_loss_whose_accuracy_stands_is_critical():
-    assert level(prompts(0.0), "train_loss") == "critical"
+def test_a_flat_loss_of_a_model_that_is_mostly_right_is_a_plateau_and_of_one_that_is_not_critical():
+    assert level(prompts(0.0), "train_loss") == "warning"
+    assert (
+        level(prompts(0.0).replace("Acc@1  8", "Acc@1  1").replace("Acc@1  7", "Acc@1  0"), "train_loss") == "critical"
+    )
+
+
+def test_a_process_that_prints_nan_beside_one_that_does_not_is_seen():
+    rows = [f"step: {i} loss: {v}" for i in range(1, 40) for v in ("nan", f"{2 - i / 40:.3f}")]
+    assert level("\n".join(rows), "train_loss") == "critical"
+
+
+def test_rows_below_a_title_of_validation_are_evaluations():
+    rows = []
+    for i in range(30):
+        rows.append(f"Epoch [{i}]:\nTraining:")
+        rows += [f"Average incurred loss: {0.4 / (1 + i):.3f}" for _ in range(5)]
+        rows += ["Validation:", f"Average incurred loss: {0.5 / (1 + i) + 0.01 * i:.3f}"]
+    e = examine_text("\n".join(rows))
+    assert next(s.says for s in e.signals if s.name == "train_loss") == "falling: 0.09 to 0.015 at step 29"
+    assert next(s.level for s in e.signals if s.name == "eval_loss") in ("warning", "critical")
+
+
+@pytest.mark.parametrize("before", ["epoch {i}", "  0%|          | 0/200 [00:00<?, ?it/s]epoch {i}"])
+def test_losses_after_hundreds_of_bars_of_an_inner_loop_are_found(before):
+    bars = "\n".join(f" {j // 4}%|          | {j}/352 [00:03<18:16,  3.12s/it]" for j in range(352))
+    rows = [
+        f"{before.format(i=i)}\n{bars}\n{i:3d}%|          | {i}/100 [00:43<1:11:46, 43.50s/it]Train Loss: {1.8 / (1 + i / 9):.6f}, Acc: 34.8%"
+        for i in range(1, 30)
+    ]
+    assert examine_text("\n".join(rows)).last_step == 29
 
 
 def long_run(high: int) -> str:

@@ -47,6 +47,8 @@ EVALUATING = re.compile(
 """`Test: [240/242]  Loss 3.2 (3.8)`: batches of an evaluation, with their mean so far in brackets."""
 SO_FAR = re.compile(rf"(?:{NUMBER})\s{{0,3}}\(\s{{0,8}}({NUMBER})\)")
 TOP = re.compile(rf"\b((?:acc|prec)@\d)[:\s]\s{{0,4}}({NUMBER})", re.I)
+SECTION = re.compile(r"^\s{0,8}(train(?:ing)?|val(?:id(?:ation)?)?|eval(?:uation)?|test(?:ing)?)\s?:\s{0,8}$", re.I)
+"""A title on a line of its own; what is below it belongs to it, up to the next title or epoch."""
 SAVED = "Saving dict for global step"
 GROUP = re.compile(r"\[n ?= ?\d{1,12}\]\s{0,2}:")
 """`Blond_Hair = 0, Male = 1  [n = 2652]:  loss = 0.193`: one group of the examples, not the run."""
@@ -85,7 +87,10 @@ def sniff(head: bytes, path: Path) -> float:
     for line in map(english, head_lines(head)):
         if len(line) > LONGEST:
             continue
-        since = 0 if place.here(line) else since + 1
+        if place.here(line):
+            since = 0
+        elif "%|" not in line:  # hundreds of bars of an inner loop may stand between an epoch and its losses
+            since += 1
         if WORTH.search(line) and since < NEAR:
             hits += any(WORTH.search(k) for k, _ in pairs_of(COLOUR.sub("", line)))
             if hits >= 12:
@@ -96,9 +101,10 @@ def sniff(head: bytes, path: Path) -> float:
 def start(table: Table) -> LineParser:
     place = Place(table)
     results = False
+    section = ""
 
     def parse(line: str, n: int) -> None:
-        nonlocal results
+        nonlocal results, section
         if len(line) > LONGEST or ("[n" in line and GROUP.search(line)):
             return
         line = english(line)
@@ -108,6 +114,10 @@ def start(table: Table) -> LineParser:
             results = True
             return
         results = results and RESULT.match(line) is not None
+        if len(line) < 40 and (titled := SECTION.match(line)):
+            section = titled[1].lower()
+        elif "poch" in line:
+            section = ""
         worth = "loss" in line or "Loss" in line or WORTH.search(line)
         if not worth and "poch" not in line:
             return
@@ -122,7 +132,7 @@ def start(table: Table) -> LineParser:
         pairs = [p for p in pairs_of(line) if p[1] == p[1] or signal_of(p[0]) != "other"]
         if not any(WORTH.search(k) for k, _ in pairs) or not (said or place.step != NO_STEP):
             return
-        if batches or results or SAVED in line:
+        if batches or results or section in EVALUATION or SAVED in line:
             tops = [(k, v) for k, t in TOP.findall(line) if (v := number(t)) is not None]
             pairs = of_evaluation([*pairs, *tops])
         table.row(pairs, line=n, step=place.step, epoch=place.epoch)

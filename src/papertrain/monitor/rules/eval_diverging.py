@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from math import sqrt
 
 from papertrain.core.findings import Rule
 from papertrain.core.texts import say
@@ -13,7 +12,7 @@ from papertrain.monitor.history import History
 from papertrain.monitor.names import EVALUATION, direction, tidy
 from papertrain.monitor.rules import _onset
 from papertrain.monitor.rules._say import LOSS_COUNTS, PROPOSAL, show, verdict
-from papertrain.monitor.stats import deviation, mean, median, sigma
+from papertrain.monitor.stats import mean, median, sigma, slope
 from papertrain.monitor.verdict import Verdict
 
 PREFIX = re.compile(rf"^(?:{'|'.join(sorted(EVALUATION))})[_/ -]")
@@ -90,9 +89,9 @@ def creeping(run: History, c: Curve, first: int) -> Verdict | None:
     at = min(range(5), key=means.__getitem__)
     begin = first + len(y) - (5 - at) * size
     rise = means[-1] / means[at] - 1
-    error = sqrt(2 / size) * max(sigma(y), deviation(y[-size:]))
+    change, error = slope(y[begin - first :])
     step = c.steps[begin + size - 1]
-    if at > 2 or rise < 0.08 or means[-1] - means[at] < max(3 * error, 0.01):
+    if at > 2 or rise < 0.07 or change < max(3 * error, 0.08 * means[at], 0.01):
         return None
     if not falling(run, step, 0.99) or metric_better(run, step) or run.restarted(step):
         return None
@@ -168,7 +167,7 @@ RULE = Rule(
     check=check,
     applies=LOSS_COUNTS,
     what="At least two later evaluations, 80 % of them above the best one, and the median of the last three 5 % (and 0.01) above it and "
-    "beyond 1.5 times the noise between evaluations, while the training loss does not rise. Below 15 % a metric that still improves excuses it. Warning too: four or more later evaluations, the median 20 % above the best and all but the first of them 10 %, with no better metric, while the training loss is no lower than at the best. Warning too, of 20 evaluations and more: the mean of the last fifth 8 % above that of the best fifth and three standard errors. Critical: twice the best, or 1.5 times with no "
+    "beyond 1.5 times the noise between evaluations, while the training loss does not rise. Below 15 % a metric that still improves excuses it. Warning too: four or more later evaluations, the median 20 % above the best and all but the first of them 10 %, with no better metric, while the training loss is no lower than at the best. Warning too, of 20 evaluations and more: the mean of the last fifth 7 % above that of the best fifth, and a straight line since then that rises by 8 % and three standard errors. Critical: twice the best, or 1.5 times with no "
     "metric (accuracy, F1, …; error rates the other way) better by 0.5 % since.",
     why="The model learns its training examples by heart; the best checkpoint lies behind.",
     known_problems="A gap between training and evaluation is no sign by itself. Evaluation before the first step (step 0) is not the best. "

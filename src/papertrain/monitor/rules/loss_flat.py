@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from math import log, sqrt
 
@@ -57,6 +58,7 @@ def flat(run: History, c: Curve) -> Verdict | None:
     else:
         says = say("loss has not fallen since the start: {start} at first, {now} now", start=show(start), now=show(now))
     moved = None if classes or equal else moving(run)
+    fitted = not equal and not classes and already_right(run)
     if moved is not None:
         says = say(
             "loss has not fallen since the start: {start} at first, {now} now, though {name} went from {before} to {after}",
@@ -69,8 +71,26 @@ def flat(run: History, c: Curve) -> Verdict | None:
     cls = "dpo-loss-stuck-at-ln2" if run.task == "dpo" else "loss-flat-optimizer-not-linked"
     early = [i for i, s in enumerate(c.steps) if s <= run.warm_until]
     return verdict(
-        RULE.id, where, "critical" if moved is None else "warning", says, c, [0, early[-1] if early else 1, -1], cls=cls
+        RULE.id,
+        where,
+        "critical" if moved is None and not fitted else "warning",
+        says,
+        c,
+        [0, early[-1] if early else 1, -1],
+        cls=cls,
     )
+
+
+def already_right(run: History) -> bool:
+    """Whether most answers are right: a model that came trained and has nothing left to learn, or learns no more."""
+    for signal in ("metric_plain", "token_accuracy", "other"):
+        for c in run.every(signal)[:50]:
+            if not re.search(r"(^|[_/ ])(acc|accuracy|acc@1|prec@1|token_acc\w*)$", c.raw.lower()):
+                continue
+            y = c.finite().values
+            if len(y) >= 8 and mean(y[-(len(y) // 3) :]) >= (0.6 if max(y) <= 1 else 60):
+                return True
+    return False
 
 
 def moving(run: History) -> tuple[str, float, float] | None:
@@ -101,7 +121,7 @@ RULE = Rule(
     check=check,
     applies=LOSS_COUNTS,
     what="From its first points to its last third the loss fell by less than 1 %, and a fall of 2 % is excluded (two standard errors), in a "
-    "curve that begins where training began, after warm-up and a quarter of the plan. Critical; a warning where an accuracy or a term of the loss is better than at the start by 2 % and four standard errors.",
+    "curve that begins where training began, after warm-up and a quarter of the plan. Critical; a warning where 60 % of the answers are right, or an accuracy or a term of the loss is better than at the start by 2 % and four standard errors.",
     why="Nothing is learned: no gradient reaches the weights, the rate is far too low, or inputs and labels do not belong together.",
     known_problems="A resumed run starts low and may stay there: it is not judged. Some tasks stay at chance for long before they move.",
     source=PROPOSAL,

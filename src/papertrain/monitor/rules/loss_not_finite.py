@@ -21,6 +21,8 @@ def check(run: History) -> Iterator[Verdict]:
         odd = list(c.odd())
         if odd:
             yield printed(run, c, odd)
+        elif (rows := superseded(run, c)) is not None:
+            yield printed(run, rows, list(rows.odd()))
         if run.hidden:
             yield hidden(run, c)
     for part in [*run.every("loss_part"), *run.every("rl_loss")]:
@@ -28,6 +30,20 @@ def check(run: History) -> Iterator[Verdict]:
         if len(odd) >= 3 and odd[-1] == len(part) - 1:
             yield printed(run, part, odd)
             return
+
+
+def superseded(run: History, c: Curve) -> Curve | None:
+    """Every row as it stands in the file, where a fifth of them and one of the last ten are not finite, and each is
+    followed by a finite one of the same step: two processes print, and one of them has lost its weights."""
+    for raw, table, column in run.columns["train_loss"]:
+        bad = [i for i, v in enumerate(column.values) if not isfinite(v)]
+        if raw != c.raw or c.runs > 1 or len(bad) < max(3, 0.2 * len(column)) or bad[-1] < len(column) - 10:
+            continue
+        rows = Curve(c.name, raw, table.file)
+        rows.steps, rows.values = list(column.steps), list(column.values)
+        rows.lines, rows.epochs, rows.times = list(column.lines), list(column.epochs), list(column.times)
+        return rows
+    return None
 
 
 def printed(run: History, c: Curve, odd: list[int]) -> Verdict:
