@@ -13,6 +13,8 @@ from collections.abc import Callable, Iterator, Mapping
 from itertools import islice
 from pathlib import Path
 
+from msgspec import structs
+
 from papertrain.core.errors import PapertrainError
 from papertrain.core.models import BadRow, DatasetProfile, LengthProfile, ModelSpec
 from papertrain.data.classes import MOST, Classes
@@ -44,11 +46,12 @@ def profile(
     task: str | None = None,
     columns: Mapping[str, str] | None = None,
     limit: int | None = None,
+    packed_at: Callable[[DatasetProfile], int] | None = None,
     progress: Progress | None = None,
 ) -> DatasetProfile:
     """What training on this data set with this model at this length means. Raises PapertrainError where it is no data set.
 
-    columns: which column plays which part, where somebody said so. limit: look at so many rows only; the result then says that it is a sample. progress: called with bytes done and in all.
+    columns: which column plays which part, where somebody said so. limit: look at so many rows only; the result then says that it is a sample. packed_at: the length to pack into, where it follows from what was counted. progress: called with bytes done and in all.
     """
     if cutoff < 1:
         raise PapertrainError(f"a sequence length of {cutoff} holds no token", code="bad-length")
@@ -70,7 +73,10 @@ def profile(
         tally.add(batch)
     if not tally.lengths.examples:
         raise tally.nothing(sources.files[0])
-    return tally.result(str(path), rows, sources.notes, template, licence_of(sources.files))
+    found = tally.result(str(path), rows, sources.notes, template, licence_of(sources.files))
+    if packed_at is None or found.packed_sequences is None:
+        return found
+    return structs.replace(found, packed_sequences=tally.lengths.packed(packed_at(found)))
 
 
 class _Rows:

@@ -48,11 +48,23 @@ def parse_compute(
         if n > 1_000_000:
             raise PapertrainError(f"{text.strip()!r}: {n:,} {what} is not a cluster", code="bad-gpu")
     one, said = named(name)
+    one_processor(one.gpu.id, per_node, machines)
     if one.gpu.id == "cpu" and host_ram is None:
         host_ram = host_memory_bytes()
     return Compute(
         gpu=one.gpu, gpus_per_node=per_node, nodes=machines, host_memory_bytes=host_ram, disk_bytes=disk, said=said
     )
+
+
+def one_processor(card: str, per_node: int, nodes: int) -> None:
+    """`cpu` is the processor of this machine: processes share it, so a number of them makes nothing faster or larger."""
+    if card == "cpu" and (per_node > 1 or nodes > 1):
+        what = f"{per_node} processors" if per_node > 1 else f"{nodes} machines"
+        raise PapertrainError(
+            f"{what} with --gpu cpu: cpu is the one processor of this machine, and several processes would share its cores and memory",
+            code="bad-gpu",
+            ask=["--gpu cpu"],
+        )
 
 
 def split_counts(text: str) -> tuple[int, int | None, str]:

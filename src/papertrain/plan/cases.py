@@ -97,6 +97,11 @@ def prepare(row: Mapping[str, Any]) -> Case:
         n, nodes = n // nodes, 1
         assumed = (*assumed, "hybrid sharding: what the copies exchange between nodes is not in the speed")
     gpu = gpu_of(_name(row.get("gpu")))
+    if gpu is not None and gpu.id == "cpu" and n * nodes > 1:
+        return Case(
+            setup=None,
+            unknown=Unknown(why="cpu is the one processor of this machine: several processes share it", ask="n_gpus 1"),
+        )
     weights = _word(row.get("weights_dtype"))
     targets = row.get("lora_targets")
     if isinstance(targets, list):

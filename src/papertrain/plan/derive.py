@@ -18,6 +18,7 @@ from papertrain.core.texts import english
 from papertrain.core.training import Alternative, TrainingPlan
 from papertrain.core.units import show_bytes, show_number
 from papertrain.core.values import Decision
+from papertrain.facts.hardware import one_processor
 from papertrain.facts.laws import law
 from papertrain.plan import steps_batch, steps_lora, steps_rate, steps_task
 from papertrain.plan.derive_alternatives import alternatives, retold
@@ -66,6 +67,7 @@ def check(q: Question, task: str) -> None:
         raise PapertrainError(f"no task {task!r}: one of {', '.join(TASKS)}", code="unknown-task")
     if q.compute.gpus < 1:
         raise PapertrainError("a plan needs at least one device", code="no-gpu")
+    one_processor(q.compute.gpu.id, q.compute.gpus_per_node, q.compute.nodes)
     offload, stage = q.sets.get("offload"), q.sets.get("zero_stage")
     if stage is not None and offload in ("optimizer", "params+optimizer") and stage < (3 if "params" in offload else 2):
         needed_stage = 3 if "params" in offload else 2
@@ -106,6 +108,7 @@ def assemble(
     sequences = steps_batch.train_sequences(task, data, share.value, length.value, packing.value)
     epochs = settle(steps_batch.epochs(rules, task, method.value, data), sets)
     batch = global_batch(q, sets, task, method.value, sequences, epochs.value)
+    check_batch(batch, sequences, compute.gpus)
     total = settle(steps_batch.total_steps(sequences, batch.value, epochs.value), sets)
     warmup = settle(steps_batch.warmup_steps(rules, task, total.value), sets)
     check_warmup(warmup, total)
@@ -208,6 +211,19 @@ def global_batch(
             derived, value=high, why=f"{derived.why}; raised to {high}, a multiple of {unit // cards} × {cards} cards"
         )
     return settle(derived, sets)
+
+
+def check_batch(batch: Decision[int], sequences: int | None, cards: int) -> None:
+    """A step never reaches beyond the end of an epoch: a batch that holds more than an epoch is none that anybody sees."""
+    if sequences is None or batch.source.kind != "user":
+        return
+    most = -(-sequences // cards) * cards
+    if batch.value > most:
+        raise PapertrainError(
+            f"a global batch of {batch.value:,}, but an epoch has {sequences:,} sequences and its last step ends with it: no step would see more",
+            code="batch-too-large",
+            ask=[f"--set global_batch_size={most} at most"],
+        )
 
 
 def check_warmup(warmup: Decision[int | None], total: Decision[int | None]) -> None:

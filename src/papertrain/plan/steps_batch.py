@@ -71,12 +71,19 @@ def train_sequences(task: str, data: DatasetProfile | None, share: float, length
     if data is None:
         return None
     if packing:
-        if data.packed_sequences is not None:
-            return max(1, int(data.packed_sequences * (1 - share)))
-        if data.tokens is None:
-            return None
-        return max(1, int(data.tokens * (1 - share)) // length)
+        blocks = packed_blocks(task, data, length)
+        return None if blocks is None else max(1, int(blocks * (1 - share)))
     return max(1, data.examples - held_back(data.examples, share))
+
+
+def packed_blocks(task: str, data: DatasetProfile, length: int) -> int | None:
+    """Blocks of that length. Plain text is cut into full ones; examples stay whole (LLaMA-Factory's knapsack, TRL's best
+    fit), so a block ends before the one that it has no room for."""
+    if task != "pt" and data.packed_sequences is not None and data.cutoff == length:
+        return data.packed_sequences
+    if task != "pt" and data.lengths is not None and data.lengths.mean > 0:
+        return -(-data.examples // max(1, int(length / data.lengths.mean)))
+    return None if data.tokens is None else data.tokens // length
 
 
 def epochs(rules: str, task: str, method: str, data: DatasetProfile | None) -> Decision[float]:

@@ -177,7 +177,8 @@ def _asked(o: dict[str, Any]) -> Question:
     columns = parse(o["columns"])
     if columns and o["data"] is None:
         raise PapertrainError("--columns names columns of the training data: add --data FILE", code="no-data")
-    data = None if o["data"] is None else questions.profile_of(o["data"], model, o["task"], o["seq_len"], columns)
+    length = o["seq_len"] or o["fixed"].get("sequence_length")
+    data = None if o["data"] is None else questions.profile_of(o["data"], model, o["task"], length, columns)
     task = task_of(model, data, o["task"])
     return Question(
         model=questions.with_head(model, task, data), compute=compute, dataset=data, task=task, method=o["method"], seq_len=o["seq_len"],

@@ -56,19 +56,29 @@ def profile_of(
     name = None if (t := template(model, task or "sft")) is None else t.value
     first = seq_len or model.max_positions or 2**20
 
+    def decided_for(found: DatasetProfile) -> int:
+        return seq_len or sequence_length(model, task_of(model, found, task), found, None).value
+
     def count(cutoff: int) -> DatasetProfile:
         with bar(say("counting tokens")) as advance:
             return profile(
-                path, model=model, cutoff=cutoff, template=name, task=task, columns=columns, progress=advance
+                path,
+                model=model,
+                cutoff=cutoff,
+                template=name,
+                task=task,
+                columns=columns,
+                packed_at=decided_for,
+                progress=advance,
             )
 
     found = count(first)
     if seq_len is None:
-        decided = sequence_length(model, task_of(model, found, task), found, None).value
+        decided = decided_for(found)
         longest = found.lengths.longest if found.lengths else 0
         if decided < first and longest > decided and found.bytes < REPROFILE_BELOW:
             return count(decided)
-        return found if decided == first else structs.replace(found, cutoff=decided, packed_sequences=None)
+        return found if decided == first else structs.replace(found, cutoff=decided)
     return found
 
 

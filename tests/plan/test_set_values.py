@@ -1,0 +1,74 @@
+"""What a user may set, and what no run could have: refused in one line with what would do."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from plan_questions import data, plan
+
+from papertrain.core.errors import PapertrainError
+from papertrain.data.profile import profile
+from papertrain.facts.hardware import parse_compute
+from papertrain.facts.models import find_model
+from papertrain.plan.cases import prepare
+from papertrain.plan.steps_batch import packed_blocks
+from papertrain.verbs.planning.questions import profile_of
+
+QWEN = "Qwen/Qwen2.5-7B"
+
+
+@pytest.mark.parametrize("said", ["4x cpu", "2 nodes x cpu", "cpu x2"])
+def test_this_machine_has_one_processor(said: str) -> None:
+    with pytest.raises(PapertrainError, match="share its cores and memory") as e:
+        parse_compute(said)
+    assert e.value.ask == ["--gpu cpu"]
+    with pytest.raises(PapertrainError, match="2 machines with --gpu cpu"):
+        parse_compute("cpu", nodes=2)
+
+
+def test_a_case_on_several_processors_of_this_machine_is_unknown() -> None:
+    row = {"model": QWEN, "gpu": "cpu", "n_gpus": 2, "micro_batch_size": 1, "sequence_length": 512}
+    assert "one processor" in str(prepare(row).unknown) and prepare({**row, "n_gpus": 1}).setup is not None
+
+
+def test_a_batch_beyond_an_epoch_is_refused_with_the_largest_that_a_step_can_see() -> None:
+    rows = data(800, 150, 190)
+    with pytest.raises(PapertrainError, match="an epoch has 720 sequences") as e:
+        plan(QWEN, "4x A100-80GB", dataset=rows, sets=("global_batch_size=4000",))
+    assert e.value.ask == ["--set global_batch_size=720 at most"]
+    with pytest.raises(PapertrainError, match="an epoch has 720 sequences"):
+        plan(QWEN, "4x A100-80GB", dataset=rows, sets=("micro_batch_size=10", "gradient_accumulation_steps=100"))
+    whole = plan(QWEN, "4x A100-80GB", dataset=rows, sets=("global_batch_size=720",))
+    assert whole.total_steps.value == whole.epochs.value
+
+
+def test_few_examples_on_many_cards_are_still_a_plan() -> None:
+    assert plan(QWEN, "8x A100-80GB", dataset=data(6, 150, 190), sets=("global_batch_size=8",)).total_steps.value
+
+
+def test_examples_that_do_not_share_a_block_are_packed_one_to_one(tmp_path: Path) -> None:
+    """LLaMA-Factory and TRL pack whole examples: of lengths above half a block no two go together."""
+    file = tmp_path / "chat.jsonl"
+    answer = "word " * 200
+    file.write_text("".join(json.dumps({"instruction": f"question {i}", "output": answer}) + "\n" for i in range(40)))
+    found = profile_of(file, find_model(QWEN), "sft", None)
+    assert found.lengths is not None and found.cutoff is not None and found.lengths.p50 > found.cutoff / 2
+    assert found.packed_sequences == 40 and packed_blocks("sft", found, found.cutoff) == 40
+    packed = plan(QWEN, "1x A100-80GB", dataset=found, sets=("packing=true", "validation_share=0"))
+    assert packed.total_steps.why.startswith("40 sequences")
+
+
+def test_the_blocks_are_those_of_the_length_that_follows_from_the_data(tmp_path: Path) -> None:
+    file = tmp_path / "t.jsonl"
+    file.write_text("".join(json.dumps({"instruction": "a", "output": "b " * n}) + "\n" for n in range(1, 101)))
+    model = find_model(QWEN)
+    found = profile_of(file, model, "sft", None)
+    assert found.cutoff is not None and found.cutoff < (model.max_positions or 0)
+    assert found.packed_sequences == profile(file, model=model, cutoff=found.cutoff).packed_sequences
+
+
+def test_plain_text_is_cut_into_full_blocks() -> None:
+    assert packed_blocks("pt", data(100, 300, 900, packed_sequences=70, cutoff=512), 512) == 100 * 300 // 512
+    assert packed_blocks("sft", data(100, 300, 900), 512) == 100
