@@ -72,3 +72,54 @@ def test_the_blocks_are_those_of_the_length_that_follows_from_the_data(tmp_path:
 def test_plain_text_is_cut_into_full_blocks() -> None:
     assert packed_blocks("pt", data(100, 300, 900, packed_sequences=70, cutoff=512), 512) == 100 * 300 // 512
     assert packed_blocks("sft", data(100, 300, 900), 512) == 100
+
+
+@pytest.mark.parametrize(("card", "why"), [("1x V100", "this card has 7.0"), ("cpu", "made for NVIDIA and AMD")])
+def test_flash_attention_is_refused_where_it_has_no_kernels(card: str, why: str) -> None:
+    with pytest.raises(PapertrainError, match=why) as e:
+        plan(QWEN, card, method="lora", sets=("attention=flash",))
+    assert e.value.ask == ["--set attention=sdpa"]
+    ways = plan("Qwen/Qwen2.5-1.5B", card, method="lora", dataset=data()).alternatives
+    assert not any(a.changes.get("attention") == "flash" for a in ways)
+
+
+def test_a_template_that_llama_factory_does_not_have_is_refused_with_the_nearest() -> None:
+    for asked, near in (("qwen25", "qwen"), ("nonexist", "default")):
+        with pytest.raises(PapertrainError, match="no template of that name") as e:
+            plan(QWEN, "1x A100-80GB", sets=(f"template={asked}",))
+        assert e.value.nearest == near
+    assert plan(QWEN, "1x A100-80GB", sets=("template=qwen",)).values()["template"] == "qwen"
+
+
+def test_a_schedule_that_decays_over_the_last_steps_asks_for_their_number() -> None:
+    with pytest.raises(PapertrainError, match="their number is not known"):
+        plan(QWEN, "1x A100-80GB", sets=("lr_scheduler=warmup_stable_decay",))
+    sets = ("lr_scheduler=warmup_stable_decay",)
+    assert plan(QWEN, "1x A100-80GB", dataset=data(), sets=sets).lr_scheduler.value == "warmup_stable_decay"
+
+
+@pytest.mark.parametrize("name", ["Qwem/Qwen2.5-7B", "Qwem/Qwen2.5-7B-AWQ"])
+def test_a_name_that_is_not_on_record_is_said_to_be_assumed(name: str) -> None:
+    said = [w for w in plan(name, "1x A100-80GB", method="lora").warnings if "assumed to be that of" in w]
+    assert len(said) == 1 and said[0].startswith(f"{name} is not on record") and "plan Qwen/Qwen2.5-7B" in said[0]
+
+
+@pytest.mark.parametrize("name", [QWEN, "Qwen/Qwen2.5-7B-Instruct-AWQ", "Qwen2.5-7B"])
+def test_a_name_on_record_is_no_assumption(name: str) -> None:
+    assert not any("not on record" in w for w in plan(name, "1x A100-80GB", method="lora").warnings)
+
+
+def test_a_disk_that_three_checkpoints_do_not_fit_on_is_told() -> None:
+    from msgspec import structs
+    from plan_questions import question
+
+    from papertrain.plan.derive import derive
+    from papertrain.report.plan import disk_line
+
+    q = question(QWEN, "1x A100-80GB", dataset=data(), method="lora")
+    small, large = (
+        derive(structs.replace(q, compute=structs.replace(q.compute, disk_bytes=n))) for n in (1000, 10**13)
+    )
+    assert any("of disk are not enough" in w for w in small.warnings)
+    assert not any("disk" in w for w in large.warnings) and "a checkpoint of" in disk_line(large)
+    assert disk_line(derive(q)) == ""

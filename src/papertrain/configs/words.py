@@ -44,13 +44,20 @@ def precision_lines(job: Job, pure: bool = True) -> list[Line]:
 
 def schedule_lines(job: Job) -> list[Line]:
     lines = [Line("lr_scheduler_type", scheduler(job), decision="lr_scheduler")]
-    if scheduler(job) == "cosine_with_min_lr":
-        lines.append(
-            Line("lr_scheduler_kwargs", {"min_lr_rate": 0.1}, "without a floor this schedule refuses to start")
-        )
+    lines += schedule_arguments(job)
     if job.warmup_steps is not None:
         lines.append(Line("warmup_steps", job.warmup_steps, decision="warmup_steps"))
     return lines
+
+
+def schedule_arguments(job: Job) -> list[Line]:
+    """What transformers asks of a schedule beside its name; without it the run stops when the schedule is built."""
+    if scheduler(job) == "cosine_with_min_lr":
+        return [Line("lr_scheduler_kwargs", {"min_lr_rate": 0.1}, "without a floor this schedule refuses to start")]
+    if scheduler(job) == "warmup_stable_decay" and job.total_steps:
+        steps = max(1, job.total_steps // 10)
+        return [Line("lr_scheduler_kwargs", {"num_decay_steps": steps}, f"the last tenth of {job.total_steps:,} steps")]
+    return []
 
 
 def evaluation(job: Job) -> tuple[int | None, int | None]:

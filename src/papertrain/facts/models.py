@@ -136,12 +136,15 @@ def _shown_name(folder: Path, table: dict[str, Any]) -> str:
 def _on_record(asked: str, id: str, name: str, remark: str) -> ModelSpec:
     spec = catalogue_model(id, name)
     if asked.strip().lower() != name.lower() and "/" in asked:
-        remark = remark or f"taken as a copy of {name}"
+        other = asked.strip().partition("/")[0].lower() != name.partition("/")[0].lower()
+        notes = [n for n in (remark, f"taken as a copy of {name}" if other or not remark else "") if n]
+    else:
+        notes = [remark] if remark else []
     return replace(
         spec,
         name=asked.strip() if "/" in asked else name,
         instruct=is_instruct(asked) or spec.instruct,
-        notes=(*spec.notes, *([remark] if remark else [])),
+        notes=(*spec.notes, *notes),
     )
 
 

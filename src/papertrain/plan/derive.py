@@ -24,6 +24,7 @@ from papertrain.plan import steps_batch, steps_lora, steps_rate, steps_task
 from papertrain.plan.derive_alternatives import alternatives, retold
 from papertrain.plan.derive_question import Question, by_user, settle
 from papertrain.plan.derive_reasons import execution_decisions
+from papertrain.plan.derive_refusals import copied, refuse_attention, refuse_endless_decay, unknown_template
 from papertrain.plan.memory_nearest import with_basis
 from papertrain.plan.rulesets import ADAPTERS, REINFORCED, TASKS
 from papertrain.plan.search import Draft, Placed, place, setup_of, time_of
@@ -77,6 +78,7 @@ def check(q: Question, task: str) -> None:
             ask=[f"--set zero_stage={needed_stage}"],
         )
     steps_task.refuse_bf16(q.compute.gpu, q.sets.get("precision"))
+    refuse_attention(q.compute.gpu, q.sets.get("attention"))
     steps_task.check_format(task, q.dataset)
     if q.sets.get("packing") and task not in ("sft", "pt"):
         raise PapertrainError(f"examples are packed for sft and pt only, not for {task}", code="no-packing")
@@ -110,6 +112,7 @@ def assemble(
     batch = global_batch(q, sets, task, method.value, sequences, epochs.value)
     check_batch(batch, sequences, compute.gpus)
     total = settle(steps_batch.total_steps(sequences, batch.value, epochs.value), sets)
+    refuse_endless_decay(q, total.value)
     warmup = settle(steps_batch.warmup_steps(rules, task, total.value), sets)
     check_warmup(warmup, total)
 
@@ -296,6 +299,8 @@ def doubts(
         said.append(
             f"{q.model.name} is a chat model and its template is not known here: with a wrong one it learns a format that it never spoke; name it with --set template=NAME"
         )
+    if template is not None and (said_of := unknown_template(q.model, sets.get("template"))):
+        said.append(said_of)
     rate = sets.get("learning_rate")
     if rate and derived and not derived / 10 <= rate <= derived * 10:
         times = max(rate / derived, derived / rate)
@@ -315,10 +320,25 @@ def doubts(
     return said
 
 
+KEPT = 3
+"""Checkpoints on the disk at once: every config keeps two (save_total_limit), and removes one after the next is written."""
+
+
+def disk_short(q: Question, p: Placed) -> str:
+    one, free = p.memory.disk_bytes.value, q.compute.disk_bytes
+    if one is None or free is None or KEPT * one <= free:
+        return ""
+    return f"{show_bytes(free)} of disk are not enough: a checkpoint takes {show_bytes(one)}, and while one is written two older ones are kept: {show_bytes(KEPT * one)}"
+
+
 def warnings(q: Question, task: str, p: Placed, batch: int, total: int | None) -> list[str]:
     said = []
     if not q.model.exact:
         said.append(f"{q.model.name}: a rough shape from the size alone; every figure that follows is assumed")
+    if said_of := copied(q.model):
+        said.append(said_of)
+    if said_of := disk_short(q, p):
+        said.append(said_of)
     if q.compute.gpus > batch:
         said.append(f"{q.compute.gpus} cards for a batch of {batch}")
     if total is not None and total < law("batch").get("steps_least"):

@@ -12,6 +12,7 @@ from papertrain.core.training import Alternative, TrainingPlan
 from papertrain.core.units import show_size
 from papertrain.core.values import Effect
 from papertrain.facts.load import gpu
+from papertrain.plan.derive_refusals import flashes
 from papertrain.plan.rulesets import ADAPTERS
 from papertrain.plan.search import Draft, Layout, Placed, evaluate, packed, place, shards, stages_with, timed
 
@@ -92,7 +93,7 @@ def execution(d: Draft, fixed: dict[str, Any], chosen: Placed) -> Iterator[Alter
                 yield from found(d, chosen, {**fixed, "offload": offload, "zero_stage": stage})
     if chosen.fits in ("no", "tight") and free != fixed:
         yield from found(d, chosen, free)
-    if d.attention != "flash" and d.compute.gpu.vendor == "nvidia":
+    if d.attention != "flash" and d.compute.gpu.vendor == "nvidia" and flashes(d.compute.gpu):
         yield from found(structs.replace(d, attention="flash"), chosen, fixed, {"attention": "flash"})
     if d.loss == "full_logits" and d.compute.gpu.id != "cpu":
         yield from found(structs.replace(d, loss="fused_linear_ce"), chosen, fixed, {"loss": "fused_linear_ce"})

@@ -196,6 +196,14 @@ def cards_line(p: TrainingPlan) -> str:
     return text + (f"; {translated(c.said)}" if c.said else "")
 
 
+def disk_line(p: TrainingPlan) -> str:
+    """What a checkpoint takes of the disk that was stated; empty where none was."""
+    free, one = p.compute.disk_bytes, None if p.memory is None else p.memory.disk_bytes.value
+    if free is None:
+        return ""
+    return say("{one} a checkpoint of {free} free, up to three of them at once", one=show_bytes(one), free=show_size(free))  # fmt: skip
+
+
 def data_line(p: TrainingPlan) -> str:
     d = p.dataset
     if d is None:

@@ -51,6 +51,7 @@ def report_of(
     if p.compute.said:
         body += words.wrapped(words.label(say("cards")), words.cards_line(p))
     body += words.wrapped(words.label(say("data")), words.data_line(p))
+    body += words.wrapped(words.label(say("disk")), disk) if (disk := words.disk_line(p)) else []
     body += words.wrapped(words.label(say("test set")), test) if test else []
     body += [row for n in notes for row in words.wrapped(words.label(say("calibrated")), n)]
     body += words.wrapped(words.label(say("sweep")), "; ".join(swept)) if swept else []

@@ -363,6 +363,11 @@ def load_model(args, labels, tokenizer, checkpoint=None):
     return model
 
 
+def schedule_arguments(name, total_steps):
+    """What transformers asks of a schedule beside its name: a floor, or how long the decay at the end is."""
+    return {"cosine_with_min_lr": {"min_lr_rate": 0.1}, "warmup_stable_decay": {"num_decay_steps": max(1, total_steps // 10)}}.get(name)  # fmt: skip
+
+
 def make_optimizer(args, model):
     """Weight matrices decay, vectors (biases, norms) do not."""
     trained = [p for p in model.parameters() if p.requires_grad]
@@ -595,7 +600,7 @@ def train(args, accelerator, tokenizer, labels, train_set, validation_set, log, 
     sizes = {"parameters": sum(p.numel() for p in model.parameters()),
              "trainable_parameters": sum(p.numel() for p in model.parameters() if p.requires_grad)}  # fmt: skip
     optimizer = make_optimizer(args, model)
-    scheduler = get_scheduler(args.lr_scheduler, optimizer, args.warmup_steps, total_steps)
+    scheduler = get_scheduler(args.lr_scheduler, optimizer, args.warmup_steps, total_steps, schedule_arguments(args.lr_scheduler, total_steps))
     model, optimizer = accelerator.prepare(model, optimizer)
     progress = {"step": 0, "best_loss": None, "best_step": 0, "without_gain": 0}
     set_seed(args.seed, device_specific=True)  # weights start alike on all devices, dropout does not
