@@ -600,7 +600,9 @@ def train(args, accelerator, tokenizer, labels, train_set, validation_set, log, 
     sizes = {"parameters": sum(p.numel() for p in model.parameters()),
              "trainable_parameters": sum(p.numel() for p in model.parameters() if p.requires_grad)}  # fmt: skip
     optimizer = make_optimizer(args, model)
-    scheduler = get_scheduler(args.lr_scheduler, optimizer, args.warmup_steps, total_steps, schedule_arguments(args.lr_scheduler, total_steps))
+    scheduler = get_scheduler(
+        args.lr_scheduler, optimizer, args.warmup_steps, total_steps, schedule_arguments(args.lr_scheduler, total_steps)
+    )
     model, optimizer = accelerator.prepare(model, optimizer)
     progress = {"step": 0, "best_loss": None, "best_step": 0, "without_gain": 0}
     set_seed(args.seed, device_specific=True)  # weights start alike on all devices, dropout does not
