@@ -169,3 +169,18 @@ def test_a_short_overfit_is_a_warning():
         for i, v in enumerate(FALLING_BACK)
     ]
     assert level("\n".join(rows), "eval_loss") == "warning"
+
+
+def test_a_first_row_above_chance_hides_no_run_that_guesses():
+    rows = ["epoch,accuracy,loss,val_loss"]
+    rows += [
+        f"{i},0.01,{0.793 if i == 0 else 0.6933 + 0.003 / (1 + i):.5f},{0.6935 + 0.001 * (i % 3):.4f}"
+        for i in range(38)
+    ]
+    e = examine_text("\n".join(rows))
+    assert "guesses among 2 classes" in next(s.says for s in e.signals if s.name == "train_loss")
+
+
+def test_a_loss_that_falls_slowly_past_ln_two_is_no_guess():
+    rows = ["epoch,accuracy,loss", *(f"{i},0.6,{0.72 - 0.002 * i:.4f}" for i in range(38))]
+    assert level("\n".join(rows), "train_loss") == "normal"

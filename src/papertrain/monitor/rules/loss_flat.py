@@ -41,13 +41,16 @@ def flat(run: History, c: Curve) -> Verdict | None:
     gain = (start - now) / start
     equal = sum(abs(v - y[-1]) <= 0.001 * abs(y[-1]) for v in y) >= max(5, 0.9 * len(y))
     classes = chance(now)
-    if not (gain < 0.01 and gain + 2 * error / start < 0.02) and not (equal and gain < 0.01):
+    stuck = bool(classes) and sum(abs(v / log(classes) - 1) <= 0.01 for v in y) >= max(8, 0.9 * len(y))
+    if not stuck and not (gain < 0.01 and gain + 2 * error / start < 0.02) and not (equal and gain < 0.01):
         return None
     if len(set(y)) == 1 and len(y) < 12 and not classes:
         return None
     where = "eval_loss" if c.name == "eval_loss" else "train_loss"
     size = max(3, len(y) // 8)
-    if now > start * 1.08 or min(mean(y[i : i + size]) for i in range(0, len(y) - size + 1, size)) < 0.97 * start:
+    if not stuck and (
+        now > start * 1.08 or min(mean(y[i : i + size]) for i in range(0, len(y) - size + 1, size)) < 0.97 * start
+    ):
         return None
     if classes:
         says = say(
@@ -121,7 +124,7 @@ RULE = Rule(
     check=check,
     applies=LOSS_COUNTS,
     what="From its first points to its last third the loss fell by less than 1 %, and a fall of 2 % is excluded (two standard errors), in a "
-    "curve that begins where training began, after warm-up and a quarter of the plan. Critical; a warning where 60 % of the answers are right, or an accuracy or a term of the loss is better than at the start by 2 % and four standard errors.",
+    "curve that begins where training began, after warm-up and a quarter of the plan; or nine of ten rows stand within 1 % of ln C for a few classes C. Critical; a warning where 60 % of the answers are right, or an accuracy or a term of the loss is better than at the start by 2 % and four standard errors.",
     why="Nothing is learned: no gradient reaches the weights, the rate is far too low, or inputs and labels do not belong together.",
     known_problems="A resumed run starts low and may stay there: it is not judged. Some tasks stay at chance for long before they move.",
     source=PROPOSAL,
