@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+import shlex
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -12,6 +15,7 @@ from hypothesis import strategies as st
 from papertrain.core.errors import PapertrainError
 from papertrain.plan.answers import answers
 from papertrain.verbs.estimate import estimate
+from papertrain.verbs.plan import plan
 
 CASE = {
     "id": "a", "framework": "trl (hf-trainer)", "model": "mistralai/Mistral-7B-v0.1", "method": "lora", "base_quantization": "none",
@@ -276,3 +280,36 @@ def test_a_processor_s_answer_names_no_card_and_says_how_rough_its_speed_is():
     assert "rough: " in report.body
     assert "launch --smoke" in report.body.replace("\n", " ")
     assert report.action.endswith("--gpu cpu")
+
+
+def test_the_next_command_asks_the_question_that_was_estimated() -> None:
+    asked = {"gpu": "8x H100", "method": "full", "sharding": "zero3", "seq_len": 4096, "micro_batch_size": 2}
+    said = estimate("meta-llama/Llama-3.1-8B", **asked).action or ""  # type: ignore[arg-type]
+    words = shlex.split(said)
+    assert words[:3] == ["papertrain", "plan", "meta-llama/Llama-3.1-8B"]
+    assert {"--seq-len", "4096", "zero_stage=3", "micro_batch_size=2", "8x h100-sxm"} <= set(words)
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"gpu": "2 nodes x 8 H100", "method": "full", "sharding": "fsdp2", "offload": "none"},
+        {"gpu": "1x V100", "attention": "flash", "precision": "fp16", "lora_rank": 32},
+        {"gpu": "4x 4090", "method": "full", "sharding": "zero3", "offload": "optimizer", "optimizer": "adamw_8bit"},
+        {"gpu": "1x A100", "seq_len": 500_000, "loss": "chunked_ce", "gradient_accumulation_steps": 4},
+        {"gpu": "cpu", "precision": "fp32", "gradient_checkpointing": "none"},
+        {},
+    ],
+)
+def test_the_next_command_of_any_configuration_is_a_plan(asked: dict[str, Any]) -> None:
+    words = shlex.split(estimate("Qwen/Qwen2.5-0.5B", **asked).action or "")[2:]
+    if "--gpu" not in words:
+        words += ["--gpu", "1x 4090"]
+    options: dict[str, Any] = {"sets": [b for a, b in itertools.pairwise(words) if a == "--set"]}
+    for name in ("--gpu", "--method", "--nodes", "--seq-len"):
+        if name in words:
+            value = words[words.index(name) + 1]
+            options[name.strip("-").replace("-", "_")] = int(value) if value.isdigit() else value
+    report = plan(words[0], **options)
+    nodes = 2 if "nodes" in str(asked.get("gpu")) else 1
+    assert report.data["compute"]["nodes"] == nodes

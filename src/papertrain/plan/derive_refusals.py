@@ -23,9 +23,11 @@ def refuse_attention(card: Gpu, asked: object) -> None:
 def unknown_template(model: ModelSpec, asked: object) -> str:
     """What is to be said of a template that LLaMA-Factory does not have. Raises PapertrainError where one is surely meant;
     for a model that is not on record the template too may be newer than the record."""
+    if not isinstance(asked, str):
+        return ""
     factory = framework("llamafactory")
     known = factory.more["templates"]
-    if not isinstance(asked, str) or asked in known:
+    if asked in known:
         return ""
     right, entry = registered(model.name)
     close = nearest(asked, known, cutoff=0.75)

@@ -12,6 +12,7 @@ from papertrain.core.report import Report
 LIMIT = 2**29
 """Bytes of a cases file."""
 MOST = 10**9
+USUAL_LENGTH = 2048
 
 
 def estimate(
@@ -20,7 +21,7 @@ def estimate(
     cases: Annotated[Path | None, Arg("a file with one configuration a line (JSON Lines)", "FILE.jsonl")] = None,
     gpu: Annotated[str | None, Arg("the cards", '"4x A100-80GB"')] = None,
     method: Annotated[Literal["full", "lora", "rslora", "dora", "qlora"], Arg("how it is trained")] = "lora",
-    seq_len: Annotated[int, Arg("tokens of the longest padded sequence")] = 2048,
+    seq_len: Annotated[int, Arg("tokens of the longest padded sequence")] = USUAL_LENGTH,
     micro_batch_size: Annotated[int, Arg("sequences per device")] = 1,
     gradient_accumulation_steps: Annotated[int, Arg("micro-batches per step")] = 1,
     framework: Annotated[str, Arg("who runs the loop: llamafactory, trl, torchtune …")] = "llamafactory",
@@ -82,6 +83,7 @@ def estimate(
     from papertrain.facts.hardware import parse_compute
     from papertrain.facts.models import find_model
     from papertrain.plan.setup import Setup
+    from papertrain.verbs.planning.as_plan import command
 
     spec = find_model(model)
     compute = parse_compute(gpu) if gpu else None
@@ -97,21 +99,22 @@ def estimate(
         gradient_accumulation_steps=gradient_accumulation_steps,
         network_bytes_per_second=compute.network_bytes_per_second if compute else None,
     )  # fmt: skip
-    return _one(setup)
+    return _one(setup, command(setup, precision, seq_len if seq_len != USUAL_LENGTH else None))
 
 
-def _one(setup: Any) -> Report:
+def _one(setup: Any, plan: str) -> Report:
     from papertrain.core.sentences import translated
     from papertrain.core.texts import say
     from papertrain.core.units import show_bytes, show_number
     from papertrain.core.wide import padded
+    from papertrain.plan.derive_refusals import copied
     from papertrain.plan.memory import UNSAID, fits, predict
     from papertrain.plan.memory_nearest import nearest
     from papertrain.plan.time import duration
     from papertrain.report.plan import wrapped
 
     if setup.model.kind in UNSAID:
-        return _unsaid(setup, UNSAID[setup.model.kind])
+        return _unsaid(setup, UNSAID[setup.model.kind], plan)
     memory = predict(setup)
     accumulation = setup.gradient_accumulation_steps or 1
     time = duration(setup, total_steps=None, gradient_accumulation_steps=accumulation)
@@ -172,15 +175,15 @@ def _one(setup: Any) -> Report:
             phase=memory.peak_phase.replace("_", " "),
             basis="; ".join(map(translated, memory.basis)),
         ),
-        action=f"papertrain plan {quoted(setup.model.name)} --method {setup.method}"
-        + (" --gpu cpu" if here else f' --gpu "{setup.n_gpus}x {setup.gpu.id}"' if setup.gpu else ""),
+        action=plan,
+        warnings=(translated(doubt),) if (doubt := copied(setup.model)) else (),
         body="\n".join(lines),
         data={"cases": [case]},
         level="error" if verdict == "no" else "ok",
     )
 
 
-def _unsaid(setup: Any, why: str) -> Report:
+def _unsaid(setup: Any, why: str, plan: str) -> Report:
     """A kind of model whose memory is not predicted: what is known of it, and why the rest is not said."""
     from papertrain.core.sentences import translated
     from papertrain.core.texts import say
@@ -188,14 +191,13 @@ def _unsaid(setup: Any, why: str) -> Report:
     from papertrain.plan.answers import nothing
 
     m = setup.model
-    card = f' --gpu "{setup.n_gpus}x {setup.gpu.id}"' if setup.gpu else ""
     return Report(
         verb="estimate",
         result=say(
             "memory and speed of {name} are unknown; it has {n} parameters", name=m.name, n=show_count(m.parameters)
         ),
         explanation=translated(why),
-        action=f"papertrain plan {quoted(m.name)} --method {setup.method}{card}",
+        action=plan,
         data={"cases": [nothing(m.name, why, "papertrain launch WORK --smoke measures it")]},
     )
 

@@ -45,7 +45,7 @@ def generate(
     """
     from papertrain.configs.generating import generate as make
     from papertrain.configs.generating import targets
-    from papertrain.core.commands import line
+    from papertrain.core.commands import line, quoted
     from papertrain.core.errors import Refused
     from papertrain.core.files import sha256_text
     from papertrain.core.gate import decide_mode
@@ -59,11 +59,16 @@ def generate(
     from papertrain.evidence.checklist import next_step
     from papertrain.evidence.lines import untrainable
     from papertrain.evidence.test_set import FILES, named_files
+    from papertrain.plan.derive_refusals import copied
     from papertrain.verbs.launching.jobs import absent, allowed, jobs, runs_code, untold_template
+    from papertrain.verbs.planning.by_hand import edited, refuse_impossible
 
     place = Workspace.open(work)
     root = out or place.root
     todo = allowed(jobs(place, root), allow_remote_code)
+    for job in todo:
+        refuse_impossible(place, job.plan)
+    changed_plans = [job.name for job in todo if edited(place, job.name)]
     commands = {m.name: m.command for m in place.study.methods if m.kind == "command"}
     before = {(job.name, id) for job in todo for id in targets() if any((root / job.folder(id)).glob("*"))}
     made = make(todo, tuple(target), commands, lambda job, id: (job.name, id) in before)
@@ -125,7 +130,7 @@ def generate(
     )
     return Report(
         verb="generate",
-        warnings=(*([say("edited since papertrain wrote it, so left alone: {names}; --dry-run shows what the plan says there, --overwrite replaces it", names=", ".join(kept))] if kept else []), *(large for job in todo if (large := too_large(job.plan))), *untold_template(todo, made.written), *absent(root, todo), *runs_code(todo, made.written)), result=result, explanation=because, action=action, body=body, mode=settled,
+        warnings=(*([say("edited since papertrain wrote it, so left alone: {names}; --dry-run shows what the plan says there, --overwrite replaces it", names=", ".join(kept))] if kept else []), *(say("plans/{method}/plan.json was edited by hand: its reasons are not of its values; papertrain plan {work} --set NAME=VALUE keeps both", method=m, work=quoted(work)) for m in changed_plans), *(translated(doubt) for job in todo if (doubt := copied(job.plan.model))), *(large for job in todo if (large := too_large(job.plan))), *untold_template(todo, made.written), *absent(root, todo), *runs_code(todo, made.written)), result=result, explanation=because, action=action, body=body, mode=settled,
         details="\n".join(f"  {where}: {name}: {why}" for where, unsaid in made.cannot_say.items() for name, why in unsaid.items()),
         data={
             "files": [{"path": c.path, "state": c.kind, "bytes": c.size, "sha256": sha256_text(made.files[c.path])} for c in w.changes],
