@@ -260,3 +260,27 @@ def test_records_of_runs_are_no_configs_and_are_never_mended(tmp_path: Path) -> 
     found = check([tmp_path / "work"], fix=True)
     assert {Path(f["file"]).name for f in found.data["files"]} == {"ds.json"}
     assert (run / "args.json").read_bytes() == before
+
+
+class TestFolders:
+    GOOD = "model_name_or_path: Qwen/Qwen2.5-7B\nstage: sft\ndo_train: true\nfinetuning_type: lora\ntemplate: qwen\ndataset: identity\noutput_dir: out\n"
+
+    def test_a_folder_of_data_alone_is_checked_as_data(self, tmp_path: Path) -> None:
+        (tmp_path / "a.jsonl").write_text('{"instruction": "a", "output": "b"}\n{"instruction": "a", "output"\n')
+        (tmp_path / "b.csv").write_text("text,label\nx,1\ny,0\n")
+        r = check([tmp_path])
+        assert {f["kind"] for f in r.data["files"]} == {"data"} and len(r.data["files"]) == 2
+        assert any(f["rule"] == "TR356" and f["file"].endswith("a.jsonl") for f in r.data["findings"])
+
+    def test_what_a_folder_holds_and_nobody_can_read_is_not_called_in_order(self, tmp_path: Path) -> None:
+        (tmp_path / "good.yaml").write_text(self.GOOD)
+        (tmp_path / "bomb.yaml").write_text("a: &a [x, x]\n" + "".join(f"{chr(98 + i)}: &{chr(98 + i)} [*{chr(97 + i)}, *{chr(97 + i)}]\n" for i in range(20)))  # fmt: skip
+        r = check([tmp_path])
+        assert r.result.endswith("; 1 could not be read") and "every key" not in r.explanation
+        assert any("bomb.yaml" in w for w in r.warnings)
+
+    def test_the_next_command_is_not_about_a_file_that_cannot_be_read(self, tmp_path: Path) -> None:
+        (tmp_path / "l.json").write_text('[{"instruction": "a", "output": "b"}]')
+        (tmp_path / "deep.json").write_text("[" * 5000)
+        r = check([tmp_path / "l.json", tmp_path / "deep.json"])
+        assert "could not be read" in r.result and "deep.json" not in (r.action or "")

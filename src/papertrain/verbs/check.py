@@ -54,9 +54,10 @@ def check(
 
     Reads LLaMA-Factory, TRL, Axolotl, DeepSpeed, accelerate and TrainingArguments (YAML, JSON, a call in Python, a
     command line), Slurm and shell scripts, dataset_info.json and data files, recognises which is which, and follows the
-    names between them. An error would stop the run, or train something else than it says; a warning is probably not
-    meant; a note is advice. A line `# papertrain: ignore[TR305] reason` silences one finding. Of a manuscript (.tex),
-    every number and every claim of significance is held against the evidence.
+    names between them. A folder stands for its configs and scripts, or, where it has none, for its data files. An error
+    would stop the run, or train something else than it says; a warning is probably not meant; a note is advice. A line
+    `# papertrain: ignore[TR305] reason` silences one finding. Of a manuscript (.tex), every number and every claim of
+    significance is held against the evidence.
 
       papertrain check sft.yaml ds_z2.json run.sh
       papertrain check sft.yaml --gpu "4x A100-80GB" --diff
@@ -104,15 +105,18 @@ def check(
     if write_baseline:
         choosing.write_baseline(write_baseline, [h.finding.id for h in found], dry_run)
     told, failed = _unreadable(broken, alone=len(paths) == 1)
+    gone = [str(e.file) for e in (*unread, *broken) if not _a_table(e)]
     accounts = [a for d in documents if (a := account(d, world))]
     samples = _samples(show, documents, world, model, template, seq_len, told_columns) if show else ""
     return report_of(named.documents, [h.finding for h in found], accounts=accounts, applied=applied, world=world, diff=diff, dry_run=dry_run, samples=samples,
-                   warnings=[*unread, *told], error=failed, brought={str(p) for p in skipped}, output_format=output_format, mode=mode or "quick", files=list(files), environment=environment is not None)  # fmt: skip
+                   warnings=[*(e.one_line() for e in unread), *told], unread=gone, error=failed, brought={str(p) for p in skipped}, output_format=output_format, mode=mode or "quick", files=list(files), environment=environment is not None)  # fmt: skip
 
 
 FOLDER_FILES = 5_000
 WHOLE_BYTES = 200 * 2**20
 _SUFFIXES = (".yaml", ".yml", ".json", ".sh", ".slurm", ".sbatch", ".py", ".toml")
+_DATA = (".jsonl", ".csv", ".tsv", ".parquet", ".arrow")
+"""Beside configs and scripts, data is what these name: a folder may hold results and tables as well."""
 _HIDDEN = {"node_modules", "__pycache__", "site-packages"}
 
 
@@ -135,14 +139,15 @@ def _paths(files: Sequence[Path]) -> tuple[list[Path], list[Path]]:
     brought: list[Path] = []
     for file in files:
         if file.is_dir():
-            inside = sorted(
+            seen = [
                 p
                 for p in file.rglob("*")
-                if p.suffix in _SUFFIXES
+                if p.suffix in (*_SUFFIXES, *_DATA)
                 and p.is_file()
                 and not any(part.startswith(".") or part in _HIDDEN for part in p.relative_to(file).parts)
                 and not any(ran(folder) for folder in p.parents if file in folder.parents)
-            )
+            ]
+            inside = sorted(p for p in seen if p.suffix in _SUFFIXES) or sorted(seen)
             if len(inside) > FOLDER_FILES:
                 raise PapertrainError(
                     f"{len(inside):,} files in it, more than {FOLDER_FILES:,}",
@@ -165,10 +170,14 @@ def _unreadable(broken: Sequence[PapertrainError], *, alone: bool) -> tuple[list
     """
     if alone and broken:
         raise broken[0]
-    tables = [e for e in broken if e.code in NO_DATA_SET and str(e.file).lower().endswith((".csv", ".tsv"))]
+    tables = [e for e in broken if _a_table(e)]
     wrong = [e for e in broken if e not in tables]
     told = [say("{file}: no training data, not checked", file=str(e.file)) for e in tables]
     return [*told, *(e.one_line() for e in wrong[1:])], wrong[0] if wrong else None
+
+
+def _a_table(e: PapertrainError) -> bool:
+    return e.code in NO_DATA_SET and str(e.file).lower().endswith((".csv", ".tsv"))
 
 
 NO_DATA_SET = ("unknown-format", "no-examples", "empty-file")
@@ -176,22 +185,19 @@ NO_DATA_SET = ("unknown-format", "no-examples", "empty-file")
 
 def _documents(
     paths: Sequence[Path], brought: set[Path]
-) -> tuple[list[ConfigDocument], list[str], list[PapertrainError]]:
+) -> tuple[list[ConfigDocument], list[PapertrainError], list[PapertrainError]]:
     """(what the files hold, what a folder brought in and cannot be read, the named files that cannot). Raises where all fail."""
     from papertrain.configs.checking.read import read_file
     from papertrain.core.errors import PapertrainError
 
     documents: list[ConfigDocument] = []
-    unread: list[str] = []
+    unread: list[PapertrainError] = []
     broken: list[PapertrainError] = []
     for path in paths:
         try:
             documents += read_file(path)
         except PapertrainError as error:
-            if path not in brought:
-                broken.append(error)
-            else:
-                unread.append(error.one_line())
+            (unread if path in brought else broken).append(error)
     if broken and not documents:
         raise broken[0]
     return documents, unread, broken

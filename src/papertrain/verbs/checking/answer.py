@@ -32,6 +32,7 @@ def report_of(
     dry_run: bool,
     samples: str,
     warnings: Sequence[str],
+    unread: Sequence[str],
     brought: set[str],
     output_format: str,
     mode: Mode,
@@ -98,11 +99,17 @@ def report_of(
         printed = json.dumps(plain(data), indent=1, ensure_ascii=False)
     if printed is not None:
         data["printed"] = printed
-    action, aside = action_of(findings, files, applied, documents)
+    action, aside = action_of(findings, files, applied, [d for d in documents if d.file not in unread])
+    result = _result(findings, documents, applied, dry_run)
+    if unread:
+        n = len(set(unread))
+        result += "; " + (say("{n} could not be read", n=n) if n > 1 else say("1 could not be read"))
     return Report(
         verb="check",
-        result=_result(findings, documents, applied, dry_run),
-        explanation=_explanation(findings, accounts, documents),
+        result=result,
+        explanation=say("what could be read is in order")
+        if unread and not findings
+        else _explanation(findings, accounts, documents),
         action=action,
         aside=aside,
         data=plain(data),
