@@ -405,17 +405,16 @@ def _verb_first(args: list[str]) -> list[str]:
 
 
 def _parse(name: str, args: list[str]) -> dict[str, Any]:
-    from papertrain.core.params import parameters
-
-    rest: list[str] = []
-    if "--" in args:
-        at = args.index("--")
-        args, rest = args[:at], args[at + 1 :]
     from papertrain import verbs
     from papertrain.core.errors import PapertrainError
+    from papertrain.core.params import parameters
 
-    found = vars(parser_of(name).parse_args(args))
     params = parameters(verbs.load(name))
+    rest: list[str] = []
+    if "--" in args and any(p.name == "passthrough" for p in params):
+        at = args.index("--")
+        args, rest = args[:at], args[at + 1 :]
+    found = vars(parser_of(name).parse_args(args))
     for p in params:
         if p.name == "passthrough":
             found["passthrough"] = rest
@@ -423,8 +422,6 @@ def _parse(name: str, args: list[str]) -> dict[str, Any]:
             found[p.name] = list(found[p.name] or [])
         elif p.kind is Path and p.name in found and found[p.name] is not None and "\x00" in str(found[p.name]):
             raise PapertrainError(f"{p.name}: not a valid path", code="usage")
-    if rest and not any(p.name == "passthrough" for p in params):
-        raise PapertrainError(f"{name} takes nothing after --", code="usage")
     if found.get("fields") and not found["json"]:
         found["json"] = True
     return found

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from papertrain.cli import main
 from papertrain.core.errors import PapertrainError
 from papertrain.verbs.check import check
 
@@ -284,3 +285,27 @@ class TestFolders:
         (tmp_path / "deep.json").write_text("[" * 5000)
         r = check([tmp_path / "l.json", tmp_path / "deep.json"])
         assert "could not be read" in r.result and "deep.json" not in (r.action or "")
+
+
+def test_rows_of_one_class_only_are_told_by_check_as_by_plan(tmp_path: Path) -> None:
+    (tmp_path / "one.csv").write_text("text,label\n" + "".join(f"film {i},same\n" for i in range(9)))
+    (found,) = check([tmp_path / "one.csv"]).data["findings"]
+    assert found["rule"] == "TR320" and "has the label 'same': there is nothing to tell apart" in found["says"]
+    (tmp_path / "one.csv").write_text("text,label\n" + "".join(f"film {i},{i % 2}\n" for i in range(9)))
+    assert not check([tmp_path / "one.csv"]).data["findings"]
+
+
+@pytest.mark.parametrize(("line", "wrong"), [
+    ("learning_rate: .nan", True), ("learning_rate: .inf", True), ("weight_decay: [1]", True), ("max_grad_norm: .inf", False),
+])  # fmt: skip
+def test_a_number_that_is_none_is_no_number(line: str, wrong: bool, tmp_path: Path) -> None:
+    (tmp_path / "a.yaml").write_text(TestFolders.GOOD + line + "\n")
+    found = [f for f in check([tmp_path / "a.yaml"]).data["findings"] if f["rule"] == "TR204"]
+    assert bool(found) is wrong and all("…" not in f["says"] for f in found)
+
+
+def test_a_file_whose_name_begins_with_a_dash_stands_behind_two(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:  # fmt: skip
+    monkeypatch.chdir(tmp_path)
+    Path("-lead.jsonl").write_text('{"instruction": "a", "output": "b"}\n')
+    assert main(["check", "--brief", "--", "-lead.jsonl"]) == 0
+    assert "nothing wrong in -lead.jsonl" in capsys.readouterr().out

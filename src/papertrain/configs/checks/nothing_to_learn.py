@@ -1,4 +1,4 @@
-"""Rows whose labels are all masked: empty answers, or answers behind the cut."""
+"""Rows whose labels are all masked: empty answers, or answers behind the cut; and rows of one class only."""
 
 from __future__ import annotations
 
@@ -34,6 +34,9 @@ def check(document: ConfigDocument, world: World) -> Iterator[Wrong]:
         if found.trainable_tokens == 0 and found.tokens:
             yield Wrong(says=say("no token of {name} is trained: every label is masked", name=name), at=at, level="error",
                         instead=say("look at one row: papertrain check {name} --show 1", name=name))  # fmt: skip
+        if found.format.startswith("classification") and len(found.labels) == 1 and found.rows > 1:
+            yield Wrong(says=say("every row of {name} has the label {label}: there is nothing to tell apart", name=name, label=repr(next(iter(found.labels)))[:60]), at=at,
+                        instead=say("rows of at least two classes, or the column that holds the label"))  # fmt: skip
         yield from _empty(
             name, found, at, world.faults(path, None if document.kind == "data" else document) if path else ()
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator
 from typing import Any
@@ -23,6 +24,8 @@ WORDS = {
     "list": "a list",
     "dict": "a mapping",
 }
+_NO_LIMIT = re.compile("norm|clip|max|limit")
+"""Where infinity says that there is no bound."""
 _TRUE, _FALSE = ("true", "yes", "on"), ("false", "no", "off")
 
 
@@ -41,7 +44,8 @@ def check(document: ConfigDocument, world: World) -> Iterator[Wrong]:
         )
         better = _better(value, key)
         name = ".".join(map(str, path))
-        shown = "…" if isinstance(value, (dict, list)) else repr(value) if isinstance(value, str) else str(value)
+        shown = repr(value) if isinstance(value, (str, dict, list)) else str(value)
+        shown = shown if len(shown) <= 60 else shown[:59] + "…"
         yield Wrong(
             says=say("`{key}` is {shown}, where {wanted} is wanted", key=name, shown=shown, wanted=wanted) + (say(": write {better}", better=better) if better is not None else ""),
             at=path,
@@ -72,6 +76,8 @@ def _fits(document: ConfigDocument, path: Place, value: Any, key: Key) -> bool:
     if isinstance(value, int):
         return bool(types & {"int", "float", "str"}) or ("bool" in types and value in (0, 1))
     if isinstance(value, float):
+        if math.isnan(value) or (math.isinf(value) and not _NO_LIMIT.search(str(path[-1]))):
+            return False
         if "int" in types and "float" not in types and "str" not in types:
             # `5e8` in JSON is a float of whole value: DeepSpeed takes it; Python's range() does not.
             return (
