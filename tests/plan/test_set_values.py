@@ -123,3 +123,29 @@ def test_a_disk_that_three_checkpoints_do_not_fit_on_is_told() -> None:
     assert any("of disk are not enough" in w for w in small.warnings)
     assert not any("disk" in w for w in large.warnings) and "a checkpoint of" in disk_line(large)
     assert disk_line(derive(q)) == ""
+
+
+@pytest.mark.parametrize(
+    ("card", "method", "offload", "says"),
+    [
+        ("1x 4090", "qlora", "params+optimizer", "ZeRO stage 3"),
+        ("4x 4090", "qlora", "params+optimizer", "ZeRO stage 3"),
+        ("cpu", "lora", "optimizer", "DeepSpeed does not run there"),
+        ("1x M2 Ultra", "lora", "params+optimizer", "DeepSpeed does not run there"),
+    ],
+)
+def test_an_offload_that_no_layout_has_is_refused(card: str, method: str, offload: str, says: str) -> None:
+    with pytest.raises(PapertrainError, match=says):
+        plan(QWEN, card, method=method, sets=(f"offload={offload}",), host=10**12)
+
+
+def test_other_ways_leave_out_what_does_not_go_with_the_offload_that_was_set() -> None:
+    found = plan(QWEN, "1x 4090", method="lora", sets=("offload=params+optimizer",), host=10**12, dataset=data())
+    assert found.offload.value == "params+optimizer"
+    assert all(a.changes.get("method") != "qlora" for a in found.alternatives)
+
+
+@pytest.mark.parametrize("name", ["muon", "adam_mini"])
+def test_an_optimizer_that_no_generated_file_can_name_is_refused(name: str) -> None:
+    with pytest.raises(PapertrainError, match="one of adamw, adamw_fused"):
+        plan(QWEN, "1x A100-80GB", sets=(f"optimizer={name}",))

@@ -24,7 +24,13 @@ from papertrain.plan import steps_batch, steps_lora, steps_rate, steps_task
 from papertrain.plan.derive_alternatives import alternatives, retold
 from papertrain.plan.derive_question import Question, by_user, settle
 from papertrain.plan.derive_reasons import execution_decisions
-from papertrain.plan.derive_refusals import copied, refuse_attention, refuse_endless_decay, unknown_template
+from papertrain.plan.derive_refusals import (
+    copied,
+    refuse_attention,
+    refuse_endless_decay,
+    refuse_offload,
+    unknown_template,
+)
 from papertrain.plan.memory_nearest import with_basis
 from papertrain.plan.rulesets import ADAPTERS, REINFORCED, TASKS
 from papertrain.plan.search import Draft, Placed, place, setup_of, time_of
@@ -133,6 +139,7 @@ def assemble(
         memory_shift=q.memory_shift, time_shift=q.time_shift,
     )  # fmt: skip
     fixed = {k: sets[k] for k in EXECUTION if k in sets}
+    refuse_offload(draft, fixed.get("offload"))
     placed = place(draft, fixed)
     time = time_of(draft, placed.layout)
     known = placed.memory.device_bytes.value is not None and q.compute.gpu.id != "cpu"

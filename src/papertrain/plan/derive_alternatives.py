@@ -14,7 +14,7 @@ from papertrain.core.values import Effect
 from papertrain.facts.load import gpu
 from papertrain.plan.derive_refusals import flashes
 from papertrain.plan.rulesets import ADAPTERS
-from papertrain.plan.search import Draft, Layout, Placed, evaluate, packed, place, shards, stages_with, timed
+from papertrain.plan.search import Draft, Layout, Placed, evaluate, layouts, packed, place, shards, stages_with, timed
 
 NODE = 8
 OTHER_CARD = "a100-sxm-80gb"
@@ -153,6 +153,8 @@ def found(
     d: Draft, chosen: Placed, fixed: dict[str, Any], more: dict[str, Any] | None = None, effect: Effect = "execution"
 ) -> Iterator[Alternative]:
     """The best layout under these constraints as an Alternative, if it differs from the plan."""
+    if next(layouts(d, fixed), None) is None:
+        return  # what the user fixed does not go with it
     p = timed(d, evaluate(d, whole(fixed))) if all(k in fixed for k in LAYOUT) else place(d, fixed)
     changes = {**(more or {}), **differences(chosen.layout, p.layout)}
     if changes:

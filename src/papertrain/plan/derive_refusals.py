@@ -6,6 +6,7 @@ from papertrain.core.errors import PapertrainError, nearest
 from papertrain.core.models import Gpu, ModelSpec
 from papertrain.facts.frameworks.load import framework, registered
 from papertrain.plan.derive_question import Question
+from papertrain.plan.search import Draft, shards, stages_with
 from papertrain.plan.steps_task import lacks_bf16
 
 
@@ -47,6 +48,19 @@ def refuse_endless_decay(q: Question, total: int | None) -> None:
             code="no-data",
             ask=["--data FILE", "--set total_steps=N", "--set lr_scheduler=cosine"],
         )
+
+
+def refuse_offload(d: Draft, asked: object) -> None:
+    """Offload is DeepSpeed's: it runs on some cards only, and weights are moved by stage 3, which packed integers cannot be."""
+    if not isinstance(asked, str) or asked in ("none", "activations") or stages_with(d, asked):
+        return
+    if not shards(d.compute):
+        raise PapertrainError(f"no offload on {d.compute.gpu.label}: DeepSpeed does not run there", code="no-offload", ask=["--set offload=none"])  # fmt: skip
+    raise PapertrainError(
+        f"offload {asked} shares the weights by ZeRO stage 3, which a base packed in few bits cannot be",
+        code="no-offload",
+        ask=["--set offload=optimizer", "--method lora"] if d.model.quantized is None else ["--set offload=optimizer"],
+    )
 
 
 def copied(model: ModelSpec) -> str:
