@@ -12,7 +12,7 @@ from papertrain.core.evidence import number_evidence, read_evidence
 from papertrain.core.results import Cell, Evidence, ResultTable, Test
 from papertrain.core.values import Value
 from papertrain.results import board as boards
-from papertrain.results import cells, checks, pairs
+from papertrain.results import aligned, cells, checks, pairs
 from papertrain.results.board import Board
 from papertrain.verbs.evaluating.scores import evidence_of
 
@@ -121,7 +121,7 @@ def wanted_pairs(systems: Sequence[str], asked: Asked) -> list[tuple[str, str]]:
 
 
 def tests_of(board: Board, asked: Asked) -> list[Test]:
-    how = pairs.Comparison(seed=asked.seed, alpha=asked.alpha, resamples=asked.resamples, test=asked.test, deterministic=frozenset(asked.deterministic))  # fmt: skip
+    how = aligned.Comparison(seed=asked.seed, alpha=asked.alpha, resamples=asked.resamples, test=asked.test, deterministic=frozenset(asked.deterministic))  # fmt: skip
     out = []
     for a, b in wanted_pairs(board.systems, asked):
         for column in range(len(board.heads)):
