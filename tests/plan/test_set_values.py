@@ -149,3 +149,10 @@ def test_other_ways_leave_out_what_does_not_go_with_the_offload_that_was_set() -
 def test_an_optimizer_that_no_generated_file_can_name_is_refused(name: str) -> None:
     with pytest.raises(PapertrainError, match="one of adamw, adamw_fused"):
         plan(QWEN, "1x A100-80GB", sets=(f"optimizer={name}",))
+
+
+def test_a_packed_base_is_not_sharded_by_stage_three() -> None:
+    with pytest.raises(PapertrainError, match="packed in few bits") as e:
+        plan(QWEN, "2x 4090", method="qlora", sets=("zero_stage=3",))
+    assert e.value.ask == ["--set zero_stage=2"]
+    assert plan(QWEN, "2x 4090", method="qlora", sets=("zero_stage=2",)).zero_stage.value == 2

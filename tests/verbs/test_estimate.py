@@ -297,7 +297,8 @@ def test_the_next_command_asks_the_question_that_was_estimated() -> None:
         {"gpu": "1x V100", "attention": "flash", "precision": "fp16", "lora_rank": 32},
         {"gpu": "4x 4090", "method": "full", "sharding": "zero3", "offload": "optimizer", "optimizer": "adamw_8bit"},
         {"gpu": "1x A100", "seq_len": 500_000, "loss": "chunked_ce", "gradient_accumulation_steps": 4},
-        {"gpu": "cpu", "precision": "fp32", "gradient_checkpointing": "none"},
+        {"gpu": "4x 4090", "method": "qlora", "sharding": "zero3", "offload": "params+optimizer"},
+        {"gpu": "cpu", "precision": "fp32", "offload": "optimizer", "gradient_checkpointing": "none"},
         {},
     ],
 )

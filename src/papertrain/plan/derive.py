@@ -28,7 +28,7 @@ from papertrain.plan.derive_refusals import (
     copied,
     refuse_attention,
     refuse_endless_decay,
-    refuse_offload,
+    refuse_layout,
     unknown_template,
 )
 from papertrain.plan.memory_nearest import with_basis
@@ -139,7 +139,7 @@ def assemble(
         memory_shift=q.memory_shift, time_shift=q.time_shift,
     )  # fmt: skip
     fixed = {k: sets[k] for k in EXECUTION if k in sets}
-    refuse_offload(draft, fixed.get("offload"))
+    refuse_layout(draft, fixed.get("offload"), fixed.get("zero_stage"))
     placed = place(draft, fixed)
     time = time_of(draft, placed.layout)
     known = placed.memory.device_bytes.value is not None and q.compute.gpu.id != "cpu"

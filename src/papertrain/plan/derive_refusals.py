@@ -6,7 +6,7 @@ from papertrain.core.errors import PapertrainError, nearest
 from papertrain.core.models import Gpu, ModelSpec
 from papertrain.facts.frameworks.load import framework, registered
 from papertrain.plan.derive_question import Question
-from papertrain.plan.search import Draft, shards, stages_with
+from papertrain.plan.search import Draft, packed, shards, stages_with
 from papertrain.plan.steps_task import lacks_bf16
 
 
@@ -50,8 +50,14 @@ def refuse_endless_decay(q: Question, total: int | None) -> None:
         )
 
 
-def refuse_offload(d: Draft, asked: object) -> None:
+def refuse_layout(d: Draft, asked: object, stage: object) -> None:
     """Offload is DeepSpeed's: it runs on some cards only, and weights are moved by stage 3, which packed integers cannot be."""
+    if stage == 3 and packed(d):
+        raise PapertrainError(
+            "ZeRO stage 3 shards the weights, and a base packed in few bits cannot be",
+            code="packed-and-sharded",
+            ask=["--set zero_stage=2"],
+        )
     if not isinstance(asked, str) or asked in ("none", "activations") or stages_with(d, asked):
         return
     if not shards(d.compute):

@@ -44,6 +44,11 @@ def fits_a_plan(s: Setup, name: str, value: Any) -> bool:
         return False
     if name == "attention" and value == "flash" and (s.gpu is None or not flashes(s.gpu)):
         return False
+    packed = s.method == "qlora" or s.model.quantized is not None
+    if packed and ((name, value) == ("zero_stage", 3) or (name, value) == ("offload", "params+optimizer")):
+        return False
+    if name == "offload" and (s.gpu is None or s.gpu.vendor not in ("nvidia", "amd", "huawei")):
+        return False
     try:
         SETTABLE[name](name, str(value))
     except PapertrainError:
