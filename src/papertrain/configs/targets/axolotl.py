@@ -14,6 +14,7 @@ from papertrain.configs.words import (
     evaluation,
     optimizer,
     sayable,
+    schedule_arguments,
     scheduler,
     without_key,
 )
@@ -100,6 +101,7 @@ def sections(job: Job) -> list[tuple[str, list[Line]]]:
         Line("num_epochs", float(job.epochs), decision="epochs"),
         Line("learning_rate", job.learning_rate, decision="learning_rate"),
         Line("lr_scheduler", scheduler(job), decision="lr_scheduler"),
+        *schedule_arguments(job),
         *([Line("warmup_steps", job.warmup_steps, decision="warmup_steps")] if job.warmup_steps is not None else []),
         Line("weight_decay", job.weight_decay, decision="weight_decay"),
         Line("optimizer", optimizer(job), decision="optimizer"),
