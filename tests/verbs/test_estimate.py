@@ -314,3 +314,13 @@ def test_the_next_command_of_any_configuration_is_a_plan(asked: dict[str, Any]) 
     report = plan(words[0], **options)
     nodes = 2 if "nodes" in str(asked.get("gpu")) else 1
     assert report.data["compute"]["nodes"] == nodes
+
+
+def test_a_case_that_cannot_be_estimated_has_a_number_and_its_whole_reason(tmp_path: Path) -> None:
+    file = tmp_path / "c.jsonl"
+    file.write_text('{"model":"Qwen/Qwen2.5-7B"}\nx\n{"model":"nope"}\n')
+    r = estimate(cases=file)
+    assert "case 1 " in r.body and "case 3 " in r.body and "None" not in r.body
+    assert all(c["unknown"] in r.body for c in r.data["cases"]) and r.level == "warning"
+    with pytest.raises(PapertrainError, match="a file names the model of every case itself"):
+        estimate("Qwen/Qwen2.5-7B", cases=file)

@@ -57,6 +57,8 @@ def estimate(
     from papertrain.plan.memory_state import is_optimizer
 
     if cases is not None:
+        if model is not None:
+            raise PapertrainError(f"{model} and --cases: a file names the model of every case itself", code="contradiction")  # fmt: skip
         return _many(cases)
     if model is None:
         raise PapertrainError(
@@ -251,15 +253,20 @@ def _many(file: Path) -> Report:
             silent=silent,
         ),
         action=f"papertrain estimate --cases {quoted(file)} --json",
-        body="\n".join(_line(r) for r in rows[:40]) + (f"\n… {len(rows) - 40} more (--json)" if len(rows) > 40 else ""),
+        body="\n".join(_line(i, r) for i, r in enumerate(rows[:40], 1)) + (f"\n… {len(rows) - 40} more (--json)" if len(rows) > 40 else ""),
         data={"cases": rows},
-    )
+        level="warning" if silent else "ok",
+    )  # fmt: skip
 
 
-def _line(row: dict[str, Any]) -> str:
+def _line(number: int, row: dict[str, Any]) -> str:
+    from papertrain.core.texts import say
     from papertrain.core.units import show_bytes
 
     device, speed = row["device_bytes"], row["tokens_per_second_per_gpu"]
-    text = f"{str(row['id'])[:40]:40} "
+    name = say("case {n}", n=number) if row["id"] is None else str(row["id"])
+    if not device and not speed:
+        return f"{name[:40]:40} {row['unknown']}"
+    text = f"{name[:40]:40} "
     text += f"{show_bytes(device['value']):>9} {row['fits']:8}" if device else f"{'-':>9} {'-':8}"
-    return text + (f"{speed['value']:>12,.0f} tokens/s" if speed else f" {row['unknown'][:36]}")
+    return text + (f"{speed['value']:>12,.0f} tokens/s" if speed else f" {row['unknown']}")
