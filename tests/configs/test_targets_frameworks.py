@@ -115,14 +115,15 @@ DEEPSPEED = HERE.parents[1] / ".envs/deepspeed/bin/python"
 )
 def test_deepspeed_accepts_every_file_and_the_trainer_fills_every_auto(tmp_path: Path) -> None:
     from papertrain.configs.targets.deepspeed import TARGET as DS
+    from papertrain.configs.targets.deepspeed import for_script
 
     jobs = [j for j in seeded_jobs(150, seed=2) if DS.applies(j) is None]
     by_name = {}
     for i, job in enumerate(jobs):
-        for name, text in DS.files(job).items():
+        for name, text in {**DS.files(job), "script.json": json.dumps(for_script(job))}.items():
             if not name.endswith(".json"):
                 continue
-            kind = "standalone" if "standalone" in name else "script" if "_script" in name else "auto"
+            kind = "standalone" if "standalone" in name else "script" if name == "script.json" else "auto"
             (tmp_path / f"{i:03}_{kind}.json").write_text(text)
             by_name[f"{i:03}_{kind}.json"] = job
         v = job.plan.values()
@@ -186,8 +187,9 @@ def test_the_script_under_zero_1_2_and_3_has_the_losses_of_one_process_also_afte
     start(str(train_env / "python"), script, "--output_dir", "one")
     for stage in (1, 2, 3):
         run = f"zero{stage}"
-        words = [str(DEEPSPEED), "-m", "accelerate.commands.launch", "--use_deepspeed", "--num_processes", "2", "--deepspeed_config_file",
-                 f"configs/ours/deepspeed/ds_zero{stage}_script.json", str(HERE / "deepspeed_on_cpu.py"), script, "--output_dir", run]  # fmt: skip
+        # As every startup command of a sharded plan: torchrun, and accelerate's variables that name the file.
+        kept |= {"ACCELERATE_USE_DEEPSPEED": "true", "ACCELERATE_DEEPSPEED_CONFIG_FILE": f"configs/ours/script/ds_zero{stage}.json"}  # fmt: skip
+        words = [str(DEEPSPEED), "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2", str(HERE / "deepspeed_on_cpu.py"), script, "--output_dir", run]  # fmt: skip
         start(*words)
         assert (tmp_path / run / "checkpoint-3/shards").is_dir()
         assert losses(run) == pytest.approx(losses("one"), abs=1e-4)

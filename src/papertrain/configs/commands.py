@@ -9,9 +9,10 @@ from msgspec import structs
 
 from papertrain.configs.environment import environment, quirks
 from papertrain.configs.lines import unconfirmed
-from papertrain.configs.programs import STARTED, elsewhere, program
+from papertrain.configs.programs import STARTED, deepspeed_file, elsewhere, program
 from papertrain.configs.target import Files, Job
-from papertrain.core.program import Program, Variable, shell_line, torchrun
+from papertrain.configs.targets import accelerate
+from papertrain.core.program import Program, Variable, alone, shell_line, torchrun
 from papertrain.core.slurm import Task, sbatch
 from papertrain.core.values import Value
 
@@ -84,14 +85,14 @@ def _after(job: Job, base: str, p: Program) -> list[Way]:
 
 def _sized(job: Job, target: str, devices: int, nodes: int) -> Program:
     """The program on so many devices; the global batch of the plan is kept where that can be."""
-    planned = program(job, target, more=elsewhere(job, target, devices * nodes) or ())
-    return Program(
-        kind=planned.kind, words=planned.words, environment=planned.environment, devices=devices, nodes=nodes
-    )
+    return program(job, target, more=elsewhere(job, target, devices * nodes) or (), size=(devices, nodes))
 
 
 def _batch_kept(job: Job, target: str, way: Way, p: Program) -> Way:
-    """A remark where this number of devices changes the experiment."""
+    """A remark where this number of devices changes the experiment, or needs more memory than was planned."""
+    if job.shards and p.devices * p.nodes < job.devices:
+        text = f"The plan shards over {job.devices} devices (ZeRO-{job.zero_stage}): each of {p.devices * p.nodes} needs more memory than planned."
+        way = structs.replace(way, remark=f"{way.remark} {text}".strip())
     if elsewhere(job, target, p.devices * p.nodes) is not None:
         return way
     now = int(job.micro_batch_size) * int(job.gradient_accumulation_steps) * p.devices * p.nodes
@@ -102,8 +103,7 @@ def _batch_kept(job: Job, target: str, way: Way, p: Program) -> Way:
 
 
 def _one(base: str, p: Program) -> Way:
-    words = ["python", *p.words] if p.kind == "python" else list(p.words)
-    return Way(name=f"{base}-one", title="one device", line=shell_line(words), environment=p.environment)
+    return Way(name=f"{base}-one", title="one device", line=shell_line(alone(p, "python")), environment=p.environment)
 
 
 def _several(base: str, p: Program) -> Way:
@@ -126,34 +126,39 @@ def _nodes(base: str, p: Program) -> Way:
 
 
 def _accelerate(job: Job, base: str, p: Program) -> list[Way]:
-    config = f"{job.folder('accelerate')}/{'fsdp2' if job.zero_stage == 3 else 'ddp'}.yaml"
-    stage = int(job.zero_stage or 0)
+    """accelerate's own launcher: the file says what the variables say elsewhere."""
+    config, variables = f"{job.folder('accelerate')}/{accelerate.name(job)}", tuple(environment(job, "script"))
     found = []
     if job.devices > 1:
         line = shell_line(["accelerate", "launch", "--config_file", config, *p.words])
         found.append(
             Way(
                 name=f"{base}-accelerate",
-                title="accelerate" + (" (FSDP2)" if stage == 3 else ""),
+                title="accelerate" + accelerate.TITLES[accelerate.name(job)],
                 line=line,
-                environment=p.environment,
+                environment=variables,
             )
         )
-        ds = f"{job.folder('deepspeed')}/ds_zero{stage}_script.json"
+    if job.devices > 1 and job.shards:
         line = shell_line(
             [
                 "accelerate",
                 "launch",
                 "--use_deepspeed",
                 "--deepspeed_config_file",
-                ds,
+                deepspeed_file(job, "script"),
                 "--num_processes",
                 str(job.per_node),
                 *p.words,
             ]
         )
         found.append(
-            Way(name=f"{base}-deepspeed", title=f"DeepSpeed ZeRO-{stage}", line=line, environment=(*p.environment,))
+            Way(
+                name=f"{base}-deepspeed",
+                title=f"accelerate, DeepSpeed ZeRO-{job.zero_stage}",
+                line=line,
+                environment=variables,
+            )
         )
     return found
 

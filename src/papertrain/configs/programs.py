@@ -28,22 +28,44 @@ class Cell:
 
 
 def program(
-    job: Job, target: str, cell: Cell | None = None, *, resume: bool = False, more: Sequence[str] = ()
-) -> Program:
-    """The program of one run. `more` is passed through at the end."""
+    job: Job, target: str, cell: Cell | None = None, *, resume: bool = False, more: Sequence[str] = (), size: tuple[int, int] | None = None
+) -> Program:  # fmt: skip
+    """The program of one run. `more` is passed through at the end. size: (devices a node, nodes), if not the plan's."""
+    devices, nodes = size or (job.per_node, job.nodes)
     cell = cell or Cell()
     words = _WORDS[target](job, cell)
-    variables: list[Variable] = environment(job, target)
-    if target == "llamafactory" and job.devices * job.nodes == 1 and job.zero_stage:
-        variables.append(Variable("FORCE_TORCHRUN", "1", "LLaMA-Factory starts DeepSpeed only under torchrun"))
+    variables: list[Variable] = [*environment(job, target), *sharding(job, target, alone=devices * nodes == 1)]
     return Program(
         kind=_KIND[target],
         words=(*words, *(_RESUME[target] if resume else ()), *more),
         environment=tuple(variables),
-        devices=job.per_node,
-        nodes=job.nodes,
+        devices=devices,
+        nodes=nodes,
         resume=() if resume else _RESUME[target],
+        ranked=job.shards and devices * nodes == 1 and _KIND[target] == "python",
+        needs=("deepspeed", deepspeed_file(job, target)) if job.shards else (),
     )
+
+
+def deepspeed_file(job: Job, target: str) -> str:
+    """Where DeepSpeed's JSON of this target lies: the Trainer's has `auto`, the script's is complete."""
+    return f"{job.folder('script' if target == 'script' else 'deepspeed')}/ds_zero{job.zero_stage}.json"
+
+
+def sharding(job: Job, target: str, *, alone: bool) -> list[Variable]:
+    """The variables that make a start carry the plan's ZeRO stage and offload. alone: one process."""
+    if not job.shards:
+        return []
+    if target == "script":
+        return [Variable("ACCELERATE_USE_DEEPSPEED", "true", f"the plan fits as ZeRO-{job.zero_stage}: plain data parallelism needs more memory"),
+                Variable("ACCELERATE_DEEPSPEED_CONFIG_FILE", deepspeed_file(job, target))]  # fmt: skip
+    if target == "llamafactory" and alone:
+        return [Variable("FORCE_TORCHRUN", "1", "LLaMA-Factory starts DeepSpeed only under torchrun")]
+    if target == "trl" and alone:  # accelerate starts a single process without ranks
+        place = {"RANK": "0", "LOCAL_RANK": "0", "WORLD_SIZE": "1", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "29500"}
+        why = {"RANK": "DeepSpeed asks for a rank, of a single process too"}
+        return [Variable(name, value, why.get(name, "")) for name, value in place.items()]
+    return []
 
 
 def elsewhere(job: Job, target: str, devices: int) -> tuple[str, ...] | None:

@@ -77,6 +77,11 @@ class Job(Value, frozen=True, kw_only=True):
     def adapters(self) -> bool:
         return bool(self.plan.method.value in ADAPTERS)
 
+    @property
+    def shards(self) -> bool:
+        """Whether DeepSpeed must carry the plan: plain data parallelism needs more memory than was planned."""
+        return bool(self.zero_stage) and not self.on_cpu
+
     def folder(self, target: str) -> str:
         return f"configs/{self.name}/{target}"
 

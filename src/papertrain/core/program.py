@@ -24,6 +24,8 @@ class Program(Value, frozen=True, kw_only=True):
     installed program, which starts its own workers (llamafactory-cli); `accelerate`: with one that hands accelerate's
     options on (trl, axolotl). `command`: a user's own command line.
     devices: processes on each node. resume: the words that are added where it goes on from its last checkpoint.
+    ranked: one process, too, is started under torchrun, as DeepSpeed wants it. needs: packages and files (seen from the
+    workspace) without which this way to start does not carry the plan.
     """
 
     kind: Literal["python", "tool", "accelerate", "command"]
@@ -32,6 +34,8 @@ class Program(Value, frozen=True, kw_only=True):
     devices: int = 1
     nodes: int = 1
     resume: tuple[str, ...] = ()
+    ranked: bool = False
+    needs: tuple[str, ...] = ()
 
 
 COMES_FROM = {
@@ -49,6 +53,14 @@ def program_of(package: str) -> str:
 def shell_line(words: Iterable[str]) -> str:
     """The words as one shell line; `$NAME` and `$(…)` stay as they are, for scripts."""
     return " ".join(w if w.startswith(("$", '"$')) else shlex.quote(w) for w in words)
+
+
+def alone(program: Program, python: str) -> tuple[str, ...]:
+    """The words that start one process of it with that interpreter."""
+    if program.kind != "python":
+        return program.words
+    place = ("-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "1") if program.ranked else ()
+    return (python, *place, *program.words)
 
 
 def torchrun(

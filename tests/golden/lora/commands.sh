@@ -99,12 +99,6 @@ case "$name" in
     export PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True
     export TORCH_NCCL_ASYNC_ERROR_HANDLING=1
     exec accelerate launch --config_file configs/ours/accelerate/ddp.yaml configs/ours/script/train.py "$@" ;;
-  ours/script-deepspeed)  # DeepSpeed ZeRO-0
-    export TOKENIZERS_PARALLELISM=false
-    export HF_HUB_OFFLINE=1
-    export PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True
-    export TORCH_NCCL_ASYNC_ERROR_HANDLING=1
-    exec accelerate launch --use_deepspeed --deepspeed_config_file configs/ours/deepspeed/ds_zero0_script.json --num_processes 4 configs/ours/script/train.py "$@" ;;
   ours/script-nodes)  # 2 machines
     export TOKENIZERS_PARALLELISM=false
     export HF_HUB_OFFLINE=1
@@ -158,7 +152,6 @@ case "$name" in
     echo 'ours/script-several'
     echo 'ours/script-one'
     echo 'ours/script-accelerate'
-    echo 'ours/script-deepspeed'
     echo 'ours/script-nodes'
     echo 'ours/script-slurm'
     echo 'ours/script-ray'

@@ -20,7 +20,7 @@ case "$name" in
     export HF_HUB_OFFLINE=1
     export PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True
     export TORCH_NCCL_ASYNC_ERROR_HANDLING=1
-    exec python -m axolotl.cli.train configs/ours/axolotl/train.yaml --gradient_accumulation_steps 64 "$@" ;;
+    exec python -m torch.distributed.run --standalone --nproc_per_node 1 -m axolotl.cli.train configs/ours/axolotl/train.yaml --gradient_accumulation_steps 64 "$@" ;;
   ours/axolotl-several)  # 8 devices of one machine
     export TOKENIZERS_PARALLELISM=false
     export HF_HUB_OFFLINE=1
@@ -47,6 +47,7 @@ case "$name" in
     export HF_HUB_OFFLINE=1
     export PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True
     export TORCH_NCCL_ASYNC_ERROR_HANDLING=1
+    export FORCE_TORCHRUN=1
     exec llamafactory-cli train configs/ours/llamafactory/train.yaml gradient_accumulation_steps=64 "$@" ;;
   ours/llamafactory-several)  # 8 devices of one machine
     export TOKENIZERS_PARALLELISM=false
@@ -69,18 +70,22 @@ case "$name" in
     export HF_HUB_OFFLINE=1
     export PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True
     export TORCH_NCCL_ASYNC_ERROR_HANDLING=1
+    export FORCE_TORCHRUN=1
     exec llamafactory-cli train configs/ours/llamafactory/predict.yaml "$@" ;;
   ours/llamafactory-chat)  # a talk with it
     export TOKENIZERS_PARALLELISM=false
     export HF_HUB_OFFLINE=1
     export PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True
     export TORCH_NCCL_ASYNC_ERROR_HANDLING=1
+    export FORCE_TORCHRUN=1
     exec llamafactory-cli chat configs/ours/llamafactory/chat.yaml "$@" ;;
   ours/script-nodes)  # 2 machines
     export TOKENIZERS_PARALLELISM=false
     export HF_HUB_OFFLINE=1
     export PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True
     export TORCH_NCCL_ASYNC_ERROR_HANDLING=1
+    export ACCELERATE_USE_DEEPSPEED=true
+    export ACCELERATE_DEEPSPEED_CONFIG_FILE=configs/ours/script/ds_zero3.json
     : "${NODE_RANK:?the number of this machine, from 0}" "${MASTER_ADDR:?address of the first machine}" "${MASTER_PORT:=29500}"
     export NODE_RANK MASTER_ADDR MASTER_PORT
     exec torchrun --nnodes 2 --nproc_per_node 8 --node_rank $NODE_RANK --master_addr $MASTER_ADDR --master_port $MASTER_PORT configs/ours/script/train.py "$@" ;;
@@ -89,25 +94,29 @@ case "$name" in
     export HF_HUB_OFFLINE=1
     export PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True
     export TORCH_NCCL_ASYNC_ERROR_HANDLING=1
-    exec python configs/ours/script/train.py "$@" ;;
+    export ACCELERATE_USE_DEEPSPEED=true
+    export ACCELERATE_DEEPSPEED_CONFIG_FILE=configs/ours/script/ds_zero3.json
+    exec python -m torch.distributed.run --standalone --nproc_per_node 1 configs/ours/script/train.py "$@" ;;
   ours/script-several)  # 8 devices of one machine
     export TOKENIZERS_PARALLELISM=false
     export HF_HUB_OFFLINE=1
     export PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True
     export TORCH_NCCL_ASYNC_ERROR_HANDLING=1
+    export ACCELERATE_USE_DEEPSPEED=true
+    export ACCELERATE_DEEPSPEED_CONFIG_FILE=configs/ours/script/ds_zero3.json
     exec torchrun --standalone --nproc_per_node 8 configs/ours/script/train.py "$@" ;;
-  ours/script-accelerate)  # accelerate (FSDP2)
+  ours/script-accelerate)  # accelerate (DeepSpeed)
     export TOKENIZERS_PARALLELISM=false
     export HF_HUB_OFFLINE=1
     export PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True
     export TORCH_NCCL_ASYNC_ERROR_HANDLING=1
-    exec accelerate launch --config_file configs/ours/accelerate/fsdp2.yaml configs/ours/script/train.py "$@" ;;
-  ours/script-deepspeed)  # DeepSpeed ZeRO-3
+    exec accelerate launch --config_file configs/ours/accelerate/deepspeed.yaml configs/ours/script/train.py "$@" ;;
+  ours/script-deepspeed)  # accelerate, DeepSpeed ZeRO-3
     export TOKENIZERS_PARALLELISM=false
     export HF_HUB_OFFLINE=1
     export PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True
     export TORCH_NCCL_ASYNC_ERROR_HANDLING=1
-    exec accelerate launch --use_deepspeed --deepspeed_config_file configs/ours/deepspeed/ds_zero3_script.json --num_processes 8 configs/ours/script/train.py "$@" ;;
+    exec accelerate launch --use_deepspeed --deepspeed_config_file configs/ours/script/ds_zero3.json --num_processes 8 configs/ours/script/train.py "$@" ;;
   ours/script-slurm)  # Slurm
     exec sbatch configs/ours/slurm/script.sbatch "$@" ;;
   ours/script-ray)  # Ray job
@@ -125,6 +134,11 @@ case "$name" in
     export HF_HUB_OFFLINE=1
     export PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True
     export TORCH_NCCL_ASYNC_ERROR_HANDLING=1
+    export RANK=0
+    export LOCAL_RANK=0
+    export WORLD_SIZE=1
+    export MASTER_ADDR=127.0.0.1
+    export MASTER_PORT=29500
     exec trl sft --config configs/ours/trl/sft.yaml --gradient_accumulation_steps 64 "$@" ;;
   ours/trl-several)  # 8 devices of one machine
     export TOKENIZERS_PARALLELISM=false

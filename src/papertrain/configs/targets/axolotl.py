@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from papertrain.configs.lines import Line, cannot, pinned, yaml_text
+from papertrain.configs.programs import deepspeed_file
 from papertrain.configs.target import Files, Job, Target
+from papertrain.configs.targets.deepspeed import trainer_file
 from papertrain.configs.words import (
     ATTENTION,
     SHARED_KEYS,
@@ -121,16 +123,15 @@ def sections(job: Job) -> list[tuple[str, list[Line]]]:
         ),
     ]
     if job.zero_stage or (job.offload or "none") != "none":
-        train.append(
-            Line("deepspeed", f"{job.folder('deepspeed')}/ds_zero{job.zero_stage}.json", decision="zero_stage")
-        )
+        train.append(Line("deepspeed", deepspeed_file(job, HERE), decision="zero_stage"))
     return [("model", model), ("adapter", adapter), ("data", data), ("training", train)]
 
 
 def files(job: Job) -> Files:
     file = f"{job.folder(HERE)}/train.yaml"
     return {
-        file: yaml_text(job, f"Axolotl {VERSION}: axolotl train {file}", sections(job), cannot(dict(cannot_say(job))))
+        file: yaml_text(job, f"Axolotl {VERSION}: axolotl train {file}", sections(job), cannot(dict(cannot_say(job)))),
+        **trainer_file(job),
     }
 
 

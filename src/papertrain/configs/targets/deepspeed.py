@@ -30,6 +30,10 @@ def stage(job: Job) -> int:
     return int(job.zero_stage or 0)
 
 
+def offloads(job: Job) -> bool:
+    return bool(stage(job)) and (job.offload or "none") != "none"
+
+
 def zero(job: Job, *, auto: bool) -> dict[str, Any]:
     """The zero_optimization section. Bucket sizes are numbers of elements and must be whole: DeepSpeed refuses 3686.4."""
     hidden = job.plan.model.hidden
@@ -56,7 +60,7 @@ def zero(job: Job, *, auto: bool) -> dict[str, Any]:
             "stage3_gather_16bit_weights_on_model_save": True,
         }
     kind = job.offload or "none"
-    if stage(job) and kind in ("optimizer", "params+optimizer"):
+    if offloads(job) and kind in ("optimizer", "params+optimizer"):
         found["offload_optimizer"] = {"device": "cpu", "pin_memory": True}
     if stage(job) == 3 and kind in ("params", "params+optimizer"):
         found["offload_param"] = {"device": "cpu", "pin_memory": True}
@@ -81,6 +85,13 @@ def for_trainer(job: Job) -> dict[str, Any]:
         },
         "zero_optimization": zero(job, auto=True),
     }
+
+
+def trainer_file(job: Job) -> Files:
+    """The file that a config of the Trainer's family names; nothing where it names none."""
+    if not stage(job) and (job.offload or "none") == "none":
+        return {}
+    return {f"{job.folder(HERE)}/ds_zero{stage(job)}.json": json_text(for_trainer(job))}
 
 
 def complete(job: Job, accumulation: int | None = None) -> dict[str, Any]:
@@ -108,7 +119,10 @@ def complete(job: Job, accumulation: int | None = None) -> dict[str, Any]:
 
 
 def for_script(job: Job) -> dict[str, Any]:
-    """Without the product: it then holds on any number of devices, as the script's global batch does."""
+    """The custom script accumulates by itself, normalised by tokens: for DeepSpeed every one of its steps is complete.
+
+    Without the product: it then holds on any number of devices, as the script's global batch does.
+    """
     return {key: value for key, value in complete(job, accumulation=1).items() if key != "train_batch_size"}
 
 
@@ -197,8 +211,6 @@ def files(job: Job) -> Files:
     return {
         f"{here}/ds_zero{n}.json": json_text(for_trainer(job)),
         f"{here}/ds_zero{n}_standalone.json": json_text(stand_alone(job)),
-        # The custom script accumulates by itself, normalised by tokens: for DeepSpeed every one of its steps is complete.
-        f"{here}/ds_zero{n}_script.json": json_text(for_script(job)),
         f"{here}/README.md": no_comment_page(job, f"DeepSpeed {VERSION}, ZeRO-{n}", pages, notes),
     }
 
@@ -230,7 +242,7 @@ def cannot_say(job: Job) -> Mapping[str, str]:
         )
     elif job.lr_scheduler == "constant_with_warmup":
         found["total_steps"] = "a constant schedule has no end"
-    if (job.offload or "none") == "none" or not stage(job):
+    if not offloads(job):
         found["offload"] = "none: no offload section is written"
     if job.precision == "fp32":
         found["precision"] = "fp32 is the absence of bf16 and fp16"

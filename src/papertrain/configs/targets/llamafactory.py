@@ -7,7 +7,9 @@ from typing import Any
 
 from papertrain.configs.datasets import dataset_entry
 from papertrain.configs.lines import Line, cannot, json_text, pinned, yaml_text
+from papertrain.configs.programs import deepspeed_file
 from papertrain.configs.target import PREFERENCE, Files, Job, Target
+from papertrain.configs.targets.deepspeed import trainer_file
 from papertrain.configs.words import (
     TRAINER_KEYS,
     decided,
@@ -119,9 +121,7 @@ def train_lines(job: Job) -> list[Line]:
         Line("seed", job.seed, decision="seed"),
     ]
     if job.zero_stage or (job.offload or "none") != "none":
-        lines.append(
-            Line("deepspeed", f"{job.folder('deepspeed')}/ds_zero{job.zero_stage}.json", decision="zero_stage")
-        )
+        lines.append(Line("deepspeed", deepspeed_file(job, HERE), decision="zero_stage"))
     if job.devices > 1:
         lines.append(
             Line(
@@ -207,7 +207,7 @@ def files(job: Job) -> Files:
         found[f"{here}/predict.yaml"] = yaml_text(
             job, f"llamafactory-cli train {here}/predict.yaml", [("prediction", predict_lines(job))]
         )
-    return found
+    return found | trainer_file(job)
 
 
 def served_lines(job: Job) -> list[Line]:

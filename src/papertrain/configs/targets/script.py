@@ -10,7 +10,9 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from papertrain.configs.lines import json_text
 from papertrain.configs.target import Files, Job, Target
+from papertrain.configs.targets import deepspeed
 from papertrain.configs.words import ATTENTION, scheduler
 from papertrain.core.values import Value
 
@@ -27,6 +29,8 @@ SAID = {
 }  # fmt: skip
 
 
+SHARDED = {"zero_stage": "stage", "offload": "offload_optimizer"}
+"""What ds_zeroN.json beside the script says; every startup command names that file."""
 _COLUMNS = ("prompt", "query", "response", "messages", "text", "label")
 
 
@@ -86,6 +90,7 @@ def files(job: Job) -> Files:
     return {
         f"{here}/train.py": filled(_template("train.py"), defaults(job), job),
         f"{here}/evaluate.py": _template("evaluate.py"),
+        **({f"{here}/ds_zero{job.zero_stage}.json": json_text(deepspeed.for_script(job))} if job.zero_stage else {}),
     }
 
 
@@ -172,7 +177,7 @@ def _mark(text: str, job: Job) -> str:
 def says(job: Job) -> Mapping[str, str]:
     return {
         name: argument
-        for name, argument in SAID.items()
+        for name, argument in (SAID | SHARDED).items()
         if job.plan.decision(name) is not None and name not in cannot_say(job)
     }
 
@@ -181,8 +186,8 @@ def cannot_say(job: Job) -> Mapping[str, str]:
     found = {
         "gradient_accumulation_steps": "follows from global and micro batch and the devices at hand, so that the experiment stays the same on other machines",
         "total_steps": "follows from epochs and examples; the first line of train_log.jsonl says it",
-        "zero_stage": "chosen by how the script is started: accelerate launch with FSDP2 or DeepSpeed",
-        "offload": "chosen by how the script is started: accelerate launch with DeepSpeed",
+        **({} if job.zero_stage else {"zero_stage": "0 is plain data parallelism: no DeepSpeed file is written"}),
+        **({} if deepspeed.offloads(job) else {"offload": "none: nothing is kept on the host"}),
         "template": "the script uses the template that the tokenizer carries",
     }
     if job.classifies:

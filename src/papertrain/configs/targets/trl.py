@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from math import gcd
 
 from papertrain.configs.lines import Line, cannot, pinned, yaml_text
+from papertrain.configs.programs import deepspeed_file
 from papertrain.configs.target import Files, Job, Target
+from papertrain.configs.targets.deepspeed import trainer_file
 from papertrain.configs.words import (
     ATTENTION,
     TRAINER_KEYS,
@@ -137,9 +139,7 @@ def train_lines(job: Job) -> list[Line]:
     if job.task in ("dpo", "kto", "grpo") and job.beta is not None:
         lines.append(Line("beta", job.beta, decision="beta"))
     if job.zero_stage or (job.offload or "none") != "none":
-        lines.append(
-            Line("deepspeed", f"{job.folder('deepspeed')}/ds_zero{job.zero_stage}.json", decision="zero_stage")
-        )
+        lines.append(Line("deepspeed", deepspeed_file(job, HERE), decision="zero_stage"))
     if every:
         lines += [Line("eval_strategy", "steps"), Line("eval_steps", every, decision="eval_steps")]
     if save:
@@ -151,7 +151,10 @@ def files(job: Job) -> Files:
     file = f"{job.folder(HERE)}/{VERBS[job.task]}.yaml"
     sections = [("model", model_lines(job)), ("data", data_lines(job)), ("training", train_lines(job))]
     title = f"TRL {VERSION}: trl {VERBS[job.task]} --config {file}"
-    return {file: yaml_text(job, title, sections, [*cannot(dict(cannot_say(job))), *_renaming(job), *_reward(job)])}
+    return {
+        file: yaml_text(job, title, sections, [*cannot(dict(cannot_say(job))), *_renaming(job), *_reward(job)]),
+        **trainer_file(job),
+    }
 
 
 def _reward(job: Job) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 
-from papertrain.core.program import Program, Variable, shell_line, torchrun
+from papertrain.core.program import Program, Variable, alone, shell_line, torchrun
 from papertrain.core.workspace import JOB_END
 from papertrain.run.launcher import Launcher, Place, Start
 from papertrain.run.which import which
@@ -13,13 +13,9 @@ from papertrain.run.which import which
 
 def start(program: Program, place: Place) -> Start:
     """The job works in the workspace itself, which every node must see: a copy of it would lack the data beside it, and keep the results."""
-    words, added = (list(program.words), []) if program.devices == 1 else torchrun(program)
-    if program.kind == "python":
-        words = (
-            [place.python, *words]
-            if program.devices == 1
-            else [place.python, "-m", "torch.distributed.run", *words[1:]]
-        )
+    words, added = (list(alone(program, place.python)), []) if program.devices == 1 else torchrun(program)
+    if program.kind == "python" and program.devices > 1:
+        words = [place.python, "-m", "torch.distributed.run", *words[1:]]
     variables = [f"{v.name}={v.value}" for v in (*program.environment, *added, *_path(place))]
     folder = f"runs/{place.run}"
     root = os.path.abspath(place.root)  # noqa: PTH100 - a link is named, not followed

@@ -25,7 +25,7 @@ def ready(place: Place) -> str | None:
 LAUNCHER = Launcher(
     id="torchrun",
     title="one process per device of this machine",
-    fits=lambda program: program.devices > 1 and program.nodes == 1 and program.kind != "command",
+    fits=lambda program: (program.devices > 1 or program.ranked) and program.nodes == 1 and program.kind != "command",
     ready=ready,
     start=start,
 )

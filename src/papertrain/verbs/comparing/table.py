@@ -11,8 +11,8 @@ import msgspec
 from papertrain.core.evidence import number_evidence, read_evidence
 from papertrain.core.results import Cell, Evidence, ResultTable, Test
 from papertrain.core.values import Value
-from papertrain.results import board as boards
 from papertrain.results import aligned, cells, checks, pairs
+from papertrain.results import board as boards
 from papertrain.results.board import Board
 from papertrain.verbs.evaluating.scores import evidence_of
 

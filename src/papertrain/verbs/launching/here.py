@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from papertrain.core.commands import line
 from papertrain.core.environment import ENVIRONMENT, Environment, of_a_child, read_environment, remembered
 from papertrain.core.errors import PapertrainError
 from papertrain.core.program import COMES_FROM
@@ -53,6 +54,9 @@ def cannot_start(work: Workspace, one: Ready, environment: Environment | None) -
             "no training environment with torch was found", code="no-environment",
             ask=["--env PATH of a venv or conda folder that has torch and transformers", f"or make one: {INSTALL}"], command=INSTALL,
         )  # fmt: skip
+    lacking = _lacking(work, one, environment)
+    if lacking is not None:
+        return lacking
     word = one.start.words[0]
     if runnable(word, work.root, variables(one, environment)["PATH"]):
         return None
@@ -64,6 +68,29 @@ def cannot_start(work: Workspace, one: Ready, environment: Environment | None) -
     return PapertrainError(
         f"cannot start {one.run.id}: {word} is not installed here; nothing was written", code="no-program",
         ask=["--env PATH of the environment that has it", *([f"or install it: {pip}"] if pip else [])], command=pip,
+    )  # fmt: skip
+
+
+def _lacking(work: Workspace, one: Ready, environment: Environment | None) -> PapertrainError | None:
+    """What this way to start needs to carry the plan's sharding: without it the run would need more memory than was planned, or stop."""
+    files = [name for name in one.program.needs if "/" in name]
+    missing = next((name for name in files if not (work.root / name).is_file()), None)
+    if missing is not None:
+        return PapertrainError(
+            f"cannot start {one.run.id} as planned: {missing}, which shards it, is not there; nothing was written", code="no-sharding",
+            ask=["the config files are of an older papertrain, or it was removed: write them again"], command=line("papertrain", "generate", work.root),
+        )  # fmt: skip
+    if environment is None or environment.python is None or one.start.submits:
+        return None
+    package = next(
+        (name for name in one.program.needs if name not in files and environment.version(name) is None), None
+    )
+    if package is None:
+        return None
+    pip = shlex.join([python_of(environment), "-m", "pip", "install", package])
+    return PapertrainError(
+        f"cannot start {one.run.id} as planned: {package}, which shards it, is not in the training environment; nothing was written", code="no-sharding",
+        ask=["--env PATH of the environment that has it", f"or install it: {pip}"], command=pip,
     )  # fmt: skip
 
 
