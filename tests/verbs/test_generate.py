@@ -186,3 +186,18 @@ def test_every_command_for_several_machines_says_what_each_machine_must_be_told(
     text = next(p for p in parts if "ours/llamafactory-nodes" in p).split("```sh\n")[1].split("```")[0]
     (work / "two.sh").write_text(text)
     assert not [f for f in check([work / "two.sh"]).data["findings"] if f["rule"] in ("TR402", "TR408")]
+
+
+def test_an_encoder_decoder_has_no_program_here_and_every_step_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip
+    """SFT of the causal stacks lays prompt and answer into one sequence: T5's encoder would read the answer."""
+    from papertrain.verbs.launch import launch
+    from papertrain.verbs.plan import plan
+
+    monkeypatch.chdir(tmp_path)
+    Path("d.jsonl").write_text("".join(f'{{"prompt": "translate {i}", "completion": "uebersetze {i}"}}\n' for i in range(40)))  # fmt: skip
+    plan("google-t5/t5-small", data=Path("d.jsonl"), gpu="1x RTX3090", output=Path("w"))
+    made = generate(Path("w"))
+    assert not [n for n in made.data["files"] if "train.yaml" in str(n) or "sft.yaml" in str(n)]
+    assert "no program here can train" in " ".join(made.warnings) and made.action == "cat w/plans/ours/plan.md"
+    with pytest.raises(Refused, match="no program here can train"):
+        launch(Path("w"), dry_run=True)

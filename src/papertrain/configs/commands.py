@@ -57,12 +57,12 @@ def ways(job: Job, target: str) -> list[Way]:
     line = f'ray job submit --address "${{RAY_ADDRESS:-http://127.0.0.1:8265}}" --working-dir . -- bash commands.sh {inner}'
     found.append(Way(name=f"{base}-ray", title="Ray job", line=line))
     if target == "llamafactory":
-        found += _after(job, base, one)
+        found += _after(job, base)
     planned = "-nodes" if job.nodes > 1 else "-several" if job.devices > 1 else "-one"
     return sorted(found, key=lambda way: not way.name.endswith(planned))
 
 
-def _after(job: Job, base: str, p: Program) -> list[Way]:
+def _after(job: Job, base: str) -> list[Way]:
     """What LLaMA-Factory does with the trained model, under the template that it was trained with."""
     steps = {
         "predict": ("predictions of the held-out file", "train"),
@@ -76,7 +76,7 @@ def _after(job: Job, base: str, p: Program) -> list[Way]:
             name=f"{base}-{name}",
             title=title,
             line=f"llamafactory-cli {verb} {here}/{name}.yaml",
-            environment=p.environment,
+            environment=tuple(environment(job, "llamafactory")),
         )
         for name, (title, verb) in steps.items()
         if name in known

@@ -8,6 +8,7 @@ from functools import lru_cache
 from papertrain.configs import targets as _targets
 from papertrain.configs.commands import command_files
 from papertrain.configs.monitoring import guide
+from papertrain.configs.programs import STARTED
 from papertrain.configs.target import Files, Job, Target
 from papertrain.core.discover import discover
 from papertrain.core.errors import PapertrainError, nearest
@@ -78,3 +79,9 @@ def generate(
     files |= command_files(pairs, commands or {})
     files["monitoring.md"] = guide([job for job, _ in pairs])
     return Generated(files=files, written=written, skipped=skipped, cannot_say=unsaid)
+
+
+def unstartable(job: Job) -> str:
+    """Why no program that is generated can start this training; "" where one can."""
+    reasons = [targets()[name].applies(job) for name in STARTED]
+    return "; ".join(dict.fromkeys(filter(None, reasons))) if all(reasons) else ""

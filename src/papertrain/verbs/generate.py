@@ -44,7 +44,7 @@ def generate(
       papertrain generate work --dry-run             show the exact text and write nothing
     """
     from papertrain.configs.generating import generate as make
-    from papertrain.configs.generating import targets
+    from papertrain.configs.generating import targets, unstartable
     from papertrain.core.commands import line, quoted
     from papertrain.core.errors import Refused
     from papertrain.core.files import sha256_text
@@ -118,6 +118,10 @@ def generate(
             methods=", ".join(unconfirmed),
         )
     settled = decide_mode(mode, place.root)
+    own = [
+        say("no program here can train {model}: its values stand in plans/{name}/plan.md, for a program of your own (kind = \"command\" in study.toml)", model=job.plan.model.name, name=job.name)
+        for job in todo if unstartable(job)
+    ]  # fmt: skip
     step = None if dry_run or out is not None else next_step(place, settled)
     action = (
         line("papertrain", "status", work, "--confirm", "derive")
@@ -126,11 +130,13 @@ def generate(
         if dry_run
         else step.next
         if step is not None and step.step > 3 and any(r.state != "missing" for r in place.grid())
+        else line("cat", place.root / f"plans/{todo[0].name}/plan.md")
+        if len(own) == len(todo)
         else line("papertrain", "launch", work, *(["--dry-run"] if untrainable(place) else []))
     )
     return Report(
         verb="generate",
-        warnings=(*([say("edited since papertrain wrote it, so left alone: {names}; --dry-run shows what the plan says there, --overwrite replaces it", names=", ".join(kept))] if kept else []), *(say("plans/{method}/plan.json was edited by hand: its reasons are not of its values; papertrain plan {work} --set NAME=VALUE keeps both", method=m, work=quoted(work)) for m in changed_plans), *(translated(doubt) for job in todo if (doubt := copied(job.plan.model))), *(large for job in todo if (large := too_large(job.plan))), *untold_template(todo, made.written), *absent(root, todo), *runs_code(todo, made.written)), result=result, explanation=because, action=action, body=body, mode=settled,
+        warnings=(*own, *([say("edited since papertrain wrote it, so left alone: {names}; --dry-run shows what the plan says there, --overwrite replaces it", names=", ".join(kept))] if kept else []), *(say("plans/{method}/plan.json was edited by hand: its reasons are not of its values; papertrain plan {work} --set NAME=VALUE keeps both", method=m, work=quoted(work)) for m in changed_plans), *(translated(doubt) for job in todo if (doubt := copied(job.plan.model))), *(large for job in todo if (large := too_large(job.plan))), *untold_template(todo, made.written), *absent(root, todo), *runs_code(todo, made.written)), result=result, explanation=because, action=action, body=body, mode=settled,
         details="\n".join(f"  {where}: {name}: {why}" for where, unsaid in made.cannot_say.items() for name, why in unsaid.items()),
         data={
             "files": [{"path": c.path, "state": c.kind, "bytes": c.size, "sha256": sha256_text(made.files[c.path])} for c in w.changes],

@@ -28,6 +28,8 @@ HERE = "axolotl"
 def applies(job: Job) -> str | None:
     if job.classifies:
         return "use the custom script for classification"
+    if job.plan.model.kind == "encoder-decoder":
+        return f"Axolotl {VERSION} loads causal models: an encoder-decoder is none"
     return (
         None
         if job.task in ("sft", "pt")

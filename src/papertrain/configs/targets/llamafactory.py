@@ -31,6 +31,8 @@ HERE = "llamafactory"
 def applies(job: Job) -> str | None:
     if job.classifies:
         return f"LLaMA-Factory {VERSION} has no classification stage: use the custom script"
+    if job.plan.model.kind == "encoder-decoder":
+        return f"LLaMA-Factory {VERSION} lays prompt and answer into one sequence: an encoder would read the answer"
     if job.task not in STAGES:
         return f"LLaMA-Factory {VERSION} has no stage for the task {job.task}"
     return None

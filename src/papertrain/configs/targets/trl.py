@@ -29,6 +29,8 @@ VERBS = {"sft": "sft", "dpo": "dpo", "kto": "kto", "rm": "reward", "grpo": "grpo
 def applies(job: Job) -> str | None:
     if job.classifies:
         return "TRL has no classification trainer: use the custom script"
+    if job.plan.model.kind == "encoder-decoder":
+        return f"TRL {VERSION} loads causal models: an encoder-decoder is none"
     if job.task == "grpo" and completions(job) < 2:
         return "one completion per optimizer step makes no group: GRPO compares at least two answers to a prompt"
     return None if job.task in VERBS else f"TRL {VERSION} has no command for the task {job.task}"

@@ -8,6 +8,7 @@ from functools import lru_cache
 from msgspec import structs
 
 from papertrain.configs.commands import preflight
+from papertrain.configs.generating import unstartable
 from papertrain.configs.programs import STARTED, Cell, program
 from papertrain.configs.target import Job, seen_from
 from papertrain.core.commands import line
@@ -141,6 +142,9 @@ def _target(work: Workspace, one: Job, asked: str | None) -> str:
                 command=line("papertrain", "generate", work.root, "--target", asked),
             )
         return asked
+    if not made and (work.root / f"configs/{one.name}").is_dir() and (why := unstartable(one)):
+        raise Refused(f"no program here can train {one.plan.model.name}: {why}", code="no-target",
+                      ask=[f"a program of your own with the values of plans/{one.name}/plan.md: kind = \"command\" in study.toml"])  # fmt: skip
     if not made:
         raise Refused(
             f"no config files for {one.name} yet: they are written first",
