@@ -1,6 +1,6 @@
 """Read generated JSON with DeepSpeed's own parser, and the "auto" files after the Trainer has filled them. Runs in .envs/deepspeed.
 
-python parse_deepspeed.py FOLDER: *_standalone.json and *_script.json as they are, *_auto.json with the arguments in *_args.json.
+python parse_deepspeed.py FOLDER: *_standalone.json and the script's as they are, *_auto.json with the arguments in *_args.json.
 """
 
 import contextlib

@@ -70,14 +70,12 @@ case "$name" in
     export HF_HUB_OFFLINE=1
     export PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True
     export TORCH_NCCL_ASYNC_ERROR_HANDLING=1
-    export FORCE_TORCHRUN=1
     exec llamafactory-cli train configs/ours/llamafactory/predict.yaml "$@" ;;
   ours/llamafactory-chat)  # a talk with it
     export TOKENIZERS_PARALLELISM=false
     export HF_HUB_OFFLINE=1
     export PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True
     export TORCH_NCCL_ASYNC_ERROR_HANDLING=1
-    export FORCE_TORCHRUN=1
     exec llamafactory-cli chat configs/ours/llamafactory/chat.yaml "$@" ;;
   ours/script-nodes)  # 2 machines
     export TOKENIZERS_PARALLELISM=false
