@@ -18,6 +18,7 @@ from papertrain.core.files import sha256_file
 from papertrain.core.results import Evidence
 from papertrain.core.workspace import Workspace
 from papertrain.core.writing import Writer
+from papertrain.evidence.anonymous import traces
 from papertrain.evidence.runbook import for_a_stranger
 from papertrain.evidence.verify import follow
 
@@ -268,3 +269,12 @@ def test_a_command_in_the_run_book_names_no_place_of_the_authors_machine() -> No
     assert for_a_stranger("/opt/env/bin/python train.py --seed 1") == "python train.py --seed 1"
     assert for_a_stranger(["torchrun", "train.py"]) == "torchrun train.py"
     assert for_a_stranger("a 'broken line") == "a 'broken line"
+
+
+def test_compressed_pixels_are_no_address_and_an_address_in_them_is(tmp_path: Path) -> None:
+    """`8p@Y.of` stood in the deflated pixels of a figure of ours, and the whole package was refused for it."""
+    pixels = b"\x89PNG\r\n\x1a\n" + bytes(range(128, 256)) + b"8p@Y.of" + bytes(range(128, 256))
+    assert traces({"figures/a.png": pixels}, []) == []
+    written = pixels + b" elena.vasquezova@inst.org "
+    assert traces({"figures/a.png": written}, []) == [("figures/a.png", "an e-mail address")]
+    assert traces({"a.md": b"8p@Y.of"}, []) == [("a.md", "an e-mail address")]

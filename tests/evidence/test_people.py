@@ -20,6 +20,7 @@ from runner import tree
 
 from papertrain import verbs
 from papertrain.core.errors import Refused
+from papertrain.core.redact import redact
 from papertrain.evidence.cleaning import text_of, without_notes
 from papertrain.evidence.people import MOST, patterns_of, people, who
 
@@ -213,3 +214,24 @@ def test_a_picture_without_its_notes_is_the_same_picture() -> None:
         + b"\xff\xda\x00\x02rest"
     )
     assert without_notes(jpeg) == b"\xff\xd8" + b"\xff\xe0\x00\x04ab" + b"\xff\xda\x00\x02rest"
+
+
+@pytest.mark.parametrize("address", ["https://gitlab.inst-zorblax.ac.uk/evasq/reviews.git", "git@gitlab.inst-zorblax.ac.uk:evasq/reviews.git"])  # fmt: skip
+def test_the_house_of_a_remote_tells_where_somebody_works(address: str, tmp_path: Path) -> None:
+    work = tmp_path / "w"
+    work.mkdir()
+    for words in (["init", "-q"], ["remote", "add", "origin", address]):
+        subprocess.run(["git", *words], cwd=work, check=True)
+    hide = patterns_of(people(work))
+    text = f"from {address}; the forge of inst-zorblax.ac.uk, of inst-zorblax; https://huggingface.co/papers"
+    assert not re.search("zorblax|evasq", redact(text, extra=hide)) and "huggingface.co" in redact(text, extra=hide)
+
+
+def test_a_slurm_header_names_accounts_nodes_and_the_cluster(tmp_path: Path) -> None:
+    script = tmp_path / "configs/ours/slurm/script.sbatch"
+    script.parent.mkdir(parents=True)
+    head = "#SBATCH --account=zorblax_nlp\n#SBATCH --mail-user=vasqu\n#SBATCH --partition zorb\n#SBATCH -w zorbnode[07-09]\n#SBATCH --gres=gpu:8\n"
+    script.write_text(f"#!/bin/bash\n{head}echo zorbnode08 zorblax_nlp\n")
+    left = redact(script.read_text() + "a zorb of foam", extra=patterns_of(people(tmp_path)))
+    assert not re.search("zorbl|vasqu|zorbnode|n zorb", left)
+    assert "--gres=gpu:8" in left and left.count("#SBATCH") == 5 and left.endswith("a zorb of foam")

@@ -28,15 +28,25 @@ CHECKS = {
 }
 
 
+_WRITTEN_OUT = re.compile(
+    r"(?<![\w.+-/])[A-Za-z][\w.+-]{2,64}@(?:[A-Za-z0-9-]{2,63}\.){1,8}(?:com|org|net|edu|gov|[a-z]{2})(?![\w@])"
+)
+"""An address in what is no text. Compressed pixels hold a sign, an @ and a dot somewhere among 100,000 bytes."""
+
+
 def traces(contents: dict[str, bytes], hide: Sequence[Hidden]) -> list[tuple[str, str]]:
     """(file, what) for everything that still gives a name away: an author, a user, a host, an e-mail, a home folder, a
     repository of somebody's. Names of files and what is packed in them are searched too."""
     found = []
     for name, data in contents.items():
-        text = parted(
-            "\n".join([name, _readable(data), *map(_readable, inside(data, PurePosixPath(name).suffix.lower()))])
-        )
-        found += [(name, what) for what, pattern in CHECKS.items() if pattern.search(text)]
+        parts = [data, *inside(data, PurePosixPath(name).suffix.lower())]
+        text = parted("\n".join([name, *map(_readable, parts)]))
+        said = parted("\n".join([name, *(_readable(part) for part in parts if text_of(part) is not None)]))
+        packed = parted("\n".join(_readable(part) for part in parts if text_of(part) is None))
+        found += [(name, what) for what, pattern in CHECKS.items() if pattern.search(said)]
+        if _WRITTEN_OUT.search(packed):
+            found.append((name, "an e-mail address"))
+        found += [(name, what) for what in ("a home folder", "a repository's owner") if CHECKS[what].search(packed)]
         if any(pattern.search(text) for pattern in hide):
             found.append((name, "the name of an author, user or host"))
     return found

@@ -10,7 +10,7 @@ import unicodedata
 from collections.abc import Iterable, Iterator
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from papertrain.core.errors import PapertrainError
 from papertrain.core.files import json_object, read_text
@@ -90,7 +90,7 @@ def who(told: Iterable[tuple[str, str]]) -> People:
         said[kind].update(_split(text))
     mails = {w for words in said.values() for w in words if "@" in w}
     users = said["user"] | {w.split("@")[0] for w in mails}
-    houses = {w.rsplit("@", 1)[1] for w in mails} - POST
+    houses = {part for w in mails if w.rsplit("@", 1)[1] not in POST for part in house(w.rsplit("@", 1)[1])}
     return People(
         names=worth(said["name"] - mails),
         words=worth(said["word"] | mails | houses | users | said["host"]),
@@ -103,7 +103,7 @@ def who(told: Iterable[tuple[str, str]]) -> People:
 
 def patterns_of(who: People) -> list[Hidden]:
     """What to look for: each in the ways in which names are written."""
-    found: list[Hidden] = [*patterns(who.names, who.words, who.owners, who.letters), *OWNED]
+    found: list[Hidden] = [*patterns(who.names, who.words, who.owners, who.letters), *OWNED, Header(SLURM)]
     standing = Standing(who.users, who.hosts)
     return [*found, standing] if standing else found
 
@@ -125,7 +125,50 @@ def _git(root: Path) -> Iterator[tuple[str, str]]:
     ):
         yield from (("name", line.strip()) for line in _run(command, root).splitlines() if line.strip())
     for remote in _run(["git", "remote", "-v"], root).splitlines():
-        yield from (("owner", m[1]) for m in re.finditer(r"[:/]([\w.-]+)/[\w.-]+?(?:\.git)?\s", remote + " "))
+        yield from _remote(remote)
+
+
+_PUBLIC = {*_FORGES, "huggingface.co", "hf.co", "gitee.com", "codeberg.org", "sr.ht", "dev.azure.com", "localhost", "127.0.0.1"}  # fmt: skip
+
+
+def _remote(text: str) -> Iterator[tuple[str, str]]:
+    """The owner of a repository, and the house whose forge it lies on, where that is none of everybody's."""
+    for m in re.finditer(r"[:/]([\w.-]+)/[\w.-]+?(?:\.git)?\s", text + " "):
+        yield "owner", m[1]
+    for m in re.finditer(r"(?:://(?:[^\s/@]+@)?|@)([\w-]+(?:\.[\w-]+)+)(?=[:/])", text):
+        if m[1].lower() not in _PUBLIC:
+            yield from (("word", part) for part in house(m[1]))
+
+
+def house(host: str) -> Iterator[str]:
+    """A host, and what tells whose it is: `gitlab.inst.ac.uk`, `inst.ac.uk` and, where it is no common word, `inst`."""
+    parts = host.split(".")
+    yield host
+    if len(parts) < 2 or all(p.isdigit() for p in parts):
+        return
+    two = len(parts) > 2 and len(parts[-1]) == 2 and parts[-2] in ("ac", "edu", "co", "com", "org", "net", "gov", "go", "or")  # fmt: skip
+    yield ".".join(parts[-3 if two else -2 :])
+    name = parts[-3 if two else -2]
+    if len(name) > 5 and name.lower() not in COMMON:
+        yield name
+
+
+class Header(NamedTuple):
+    """What a Slurm script says of the cluster: its option stays, its value goes."""
+
+    pattern: re.Pattern[str]
+
+    def sub(self, stand_in: str, text: str, /) -> str:
+        return self.pattern.sub(lambda m: f"{m['option']}{stand_in}", text)
+
+    def search(self, text: str, /) -> re.Match[str] | None:
+        return self.pattern.search(text)
+
+
+SLURM = re.compile(
+    r"(?m)^(?P<option>[ \t]*#SBATCH[ \t]+(?:--(?P<long>account|partition|qos|reservation|nodelist|exclude|mail-user|clusters?|wckey)(?:=|[ \t]+)|-(?P<short>[ApqwxM])[ \t]*))(?!\[redacted|\$)(?P<value>[^\s#]+)"
+)
+_NAMES_SOMEBODY = {"account": "user", "A": "user", "mail-user": "user", "nodelist": "host", "w": "host", "exclude": "host", "x": "host"}  # fmt: skip
 
 
 def _run(command: list[str], root: Path) -> str:
@@ -207,7 +250,8 @@ def _runs(root: Path) -> Iterator[tuple[str, str]]:
     for folder in ("configs", "runs"):
         for file in sorted((root / folder).rglob("*")):
             if (
-                file.suffix in (".yaml", ".yml", ".json", ".log", ".txt", ".out", ".err", ".sh", ".md", "")
+                file.suffix
+                in (".yaml", ".yml", ".json", ".log", ".txt", ".out", ".err", ".sh", ".sbatch", ".slurm", ".md", "")
                 and file.is_file()
             ):
                 yield from _logged(_start(file))
@@ -240,7 +284,7 @@ def _recorded(value: Any, depth: int = 0) -> Iterator[tuple[str, str]]:
             elif OWNERS.search(str(key)):
                 yield "owner", one
             elif "remote" in str(key):
-                yield from (("owner", m[1]) for m in re.finditer(r"[:/]([\w.-]+)/[\w.-]+?(?:\.git)?\s", one + " "))
+                yield from _remote(one)
 
 
 def _nodes(listed: str) -> Iterator[str]:
@@ -259,6 +303,9 @@ def _logged(text: str) -> Iterator[tuple[str, str]]:
     for pattern in LOGGED:
         for m in pattern.finditer(text):
             yield from ((kind, w) for kind, w in m.groupdict().items() if w)
+    for m in SLURM.finditer(text):
+        kind = _NAMES_SOMEBODY.get(m["long"] or m["short"])
+        yield from ((kind, w) for w in (_nodes(m["value"]) if kind == "host" else [m["value"]]) if kind)
     for m in re.finditer(
         r"[\"']?(?P<key>[A-Za-z_]{3,30})[\"']?\s{0,4}[:=\s]\s{0,4}[\"']?(?P<value>[\w.-]{4,60}(?:/[\w.-]+)?)", text
     ):

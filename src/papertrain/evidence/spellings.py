@@ -6,7 +6,9 @@ import json
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator
+from typing import NamedTuple
 
+from papertrain.core.redact import Hidden
 from papertrain.evidence.joined import Way, atom, exact, folded, joined
 
 COMMON = {"root", "user", "users", "admin", "ubuntu", "main", "master", "test", "tests", "data", "work", "home", "name", "none", "null", "true", "false", "local", "localhost", "anonymous",
@@ -52,10 +54,12 @@ FIELD = {
 }
 """Capitals that stand for something else in every log."""
 OPEN, SHUT = r"(?<![A-Za-z0-9])", r"(?![A-Za-z0-9])"
-GAP = r"[\s._\-]{1,3}"
-INITIAL_GAP = r"\.?[\s\-]{0,2}(?:[A-Z]\.[\s\-]{0,2}){0,2}"
+SPACE = r"[^\S\r\n]"
+"""A blank within a line: the end of a row of a table or a log is no part of a name."""
+GAP = rf"(?:{SPACE}|[._\-]){{1,3}}"
+INITIAL_GAP = rf"\.?(?:{SPACE}|-){{0,2}}(?:[A-Z]\.(?:{SPACE}|-){{0,2}}){{0,2}}"
 """After an initial; further initials may follow."""
-MIDDLE = r"\s+(?:[A-Z][\w.\-]{0,20}\s+){0,2}"
+MIDDLE = rf"{SPACE}+(?:[A-Z][\w.\-]{{0,20}}{SPACE}+){{0,2}}"
 """Other first names, written or left out."""
 _IDEOGRAPHS = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 
@@ -72,7 +76,22 @@ def tells(word: str) -> bool:
     return len(word) > 3 or len(_IDEOGRAPHS.findall(word)) > 1
 
 
-def patterns(names: Iterable[str], words: Iterable[str], owners: Iterable[str], letters: Iterable[str] = ()) -> list[re.Pattern[str]]:  # fmt: skip
+class AcrossLines(NamedTuple):
+    """A name that a line of prose breaks in two. The break stays: it may be that of two rows."""
+
+    pattern: re.Pattern[str]
+
+    def sub(self, stand_in: str, text: str, /) -> str:
+        return self.pattern.sub(lambda m: f"{stand_in}{_BREAK.findall(m[0])[-1]}{stand_in}", text)
+
+    def search(self, text: str, /) -> re.Match[str] | None:
+        return self.pattern.search(text)
+
+
+_BREAK = re.compile(r"\s*\n\s*")
+
+
+def patterns(names: Iterable[str], words: Iterable[str], owners: Iterable[str], letters: Iterable[str] = ()) -> list[Hidden]:  # fmt: skip
     """What to look for, a few expressions however many names there are; longer ways stand before shorter ones."""
     owned = sorted(owners, key=len, reverse=True)
     called = sorted(names, key=len, reverse=True)
@@ -82,13 +101,16 @@ def patterns(names: Iterable[str], words: Iterable[str], owners: Iterable[str], 
         (joined(w for n in called for w in _whole(n)), OPEN, SHUT),
         (joined(x for n in called for x in _logins(n)), OPEN, rf"\d{{0,3}}{SHUT}"),
         (joined(exact(x) for n in called for x in _alone(n)), OPEN, r"(?![a-z0-9])"),
+        (joined(exact(x) for n in called for x in _small(n)), OPEN, rf"\d{{0,4}}{SHUT}"),
         (joined(exact(x) for x in sorted(letters)), OPEN, rf"{SHUT}(?!\s{{0,2}}[Ll]icen[cs]e)"),
     ]  # fmt: skip
-    return [re.compile(f"{before}(?:{ways}){after}") for ways, before, after in found if ways]
+    broken = joined(w for n in called for w in _broken(n))
+    across = [AcrossLines(re.compile(f"{OPEN}(?:{broken}){SHUT}"))] if broken else []
+    return [*across, *(re.compile(f"{before}(?:{ways}){after}") for ways, before, after in found if ways)]
 
 
 def _in_words(word: str) -> Way:
-    return [r"[\s_]+" if c == " " else atom(c, fold=True) for c in word]
+    return [rf"(?:{SPACE}|_)+" if c == " " else atom(c, fold=True) for c in word]
 
 
 def _spellings(word: str) -> list[str]:
@@ -115,11 +137,11 @@ def _whole(name: str) -> Iterator[Way]:
         if len(parts) < 2 or spelling.islower():
             continue
         first, last = parts[0], parts[-1]
-        yield _parted([folded(last), folded(first)], r",?\s+")
+        yield _parted([folded(last), folded(first)], rf",?{SPACE}+")
         yield [*folded(first), MIDDLE, *folded(last)]
         if first[0] != "\\":
             yield [*exact(first[0]), INITIAL_GAP, *exact(last)]
-            yield [*exact(last), r",?\s+", *exact(first[0]), r"\."]
+            yield [*exact(last), rf",?{SPACE}+", *exact(first[0]), r"\."]
 
 
 def _parted(parts: list[list[str]], gap: str) -> Way:
@@ -149,3 +171,23 @@ def _alone(name: str) -> Iterator[str]:
             if len(part) > 3 and part.lower() not in COMMON:
                 yield part
                 yield part.upper()
+
+
+def _small(name: str) -> Iterator[str]:
+    """The last name in small letters, as folders, files and logins have it; where it is no common word, and long enough to be none."""
+    for spelling in _spellings(name):
+        bare = spelling.lower().split()
+        if len(bare) < 2 or "\\" in spelling:
+            continue
+        last = bare[-1]
+        for part in (last, *last.split("-"), last.replace("-", "")):
+            if len(part) > 5 and part not in COMMON:
+                yield part
+
+
+def _broken(name: str) -> Iterator[Way]:
+    """First and last name, and the end of a line between them."""
+    for spelling in _spellings(name):
+        parts = spelling.split()
+        if len(parts) > 1 and not spelling.islower():
+            yield [*folded(parts[0]), rf"{SPACE}*\r?\n{SPACE}*", *folded(parts[-1])]
