@@ -161,14 +161,16 @@ def said_in_files(place: Workspace) -> None:
     known = place.state("generated.json")
     if not known or any(known.get(m) != place.plan_digest(m) for m in place.methods()):
         return
-    with suppress(PapertrainError):
+    files: dict[str, str] = {}
+    alike = False
+    with suppress(PapertrainError):  # a plan that no file can be made from is `generate`'s to tell
         todo = allowed(jobs(place), known.get(ALLOWED) or ())
         made = {(j.name, id) for j in todo for id in targets() if any((place.root / j.folder(id)).glob("*"))}
         names = tuple(dict.fromkeys(id for _, id in made))
         commands = {m.name: m.command for m in place.study.methods if m.kind == "command"}
-        files = make(todo, names, commands, lambda job, id: (job.name, id) in made).files
+        files = dict(make(todo, names, commands, lambda job, id: (job.name, id) in made).files)
         alike = len(made) == len(names) * len(todo)  # else the startup commands would name what was not asked for
-        with Writer(place.root, keep=True) as w:
-            for name, text in files.items():
-                if (place.root / name).is_file() and (alike or not name.startswith("commands.")):
-                    w.text(name, text, executable=name.endswith(".sh"))
+    with Writer(place.root, keep=True) as w:
+        for name, text in files.items():
+            if (place.root / name).is_file() and (alike or not name.startswith("commands.")):
+                w.text(name, text, executable=name.endswith(".sh"))
