@@ -10,7 +10,8 @@ from papertrain.core.values import AppliesTo, Effect, Level, Record, Source, Val
 
 
 class Signal(Record, frozen=True, kw_only=True):
-    """One number that a run printed. `step` is the optimizer step, `line` the 1-based line of `file`."""
+    """One number that a run printed. `step` is the optimizer step, or where the log names none a count of its rows or epochs,
+    as `unit` says; `line` the 1-based line of `file`."""
 
     name: str
     value: float
@@ -18,6 +19,7 @@ class Signal(Record, frozen=True, kw_only=True):
     file: str = ""
     line: int = 0
     epoch: float | None = None
+    unit: str = "step"
 
 
 class Skipped(Record, frozen=True, kw_only=True):

@@ -6,26 +6,28 @@ from collections.abc import Iterator
 from math import isfinite, isnan, nan
 
 from papertrain.core.findings import Signal
-from papertrain.monitor.table import NO_STEP, Column
+from papertrain.monitor.places import Unit, among, shown, word
+from papertrain.monitor.table import Column
 
 COUNTERS = frozenset(("gpu_utilization", "telemetry"))
 """Samples of counters stand at a time, not at a step."""
 
 
 class Curve:
-    """Values in order of step. `resumed` are the steps at which the run went on from an earlier step."""
+    """Values in order of step. `resumed` are the steps at which the run went on from an earlier step. `unit` is what `steps`
+    count; `ordinal` where the log names no step and they were counted."""
 
     __slots__ = (
         "epochs",
         "file",
         "lines",
         "name",
-        "ordinal",
         "raw",
         "resumed",
         "runs",
         "steps",
         "times",
+        "unit",
         "values",
         "writers",
     )
@@ -40,7 +42,20 @@ class Curve:
         self.resumed: list[int] = []
         self.runs = 1
         self.writers = 1
-        self.ordinal = False
+        self.unit: Unit = "step"
+
+    @property
+    def ordinal(self) -> bool:
+        return self.unit != "step"
+
+    @property
+    def word(self) -> str:
+        """What `steps` count, in the user's language."""
+        return word(self.unit)
+
+    def place(self, i: int) -> str:
+        """`step 1,200`, or `row 40` where it was counted."""
+        return shown(self.unit, self.steps[i])
 
     def __len__(self) -> int:
         return len(self.values)
@@ -52,7 +67,7 @@ class Curve:
 
     def take(self, index: list[int]) -> Curve:
         c = Curve(self.name, self.raw, self.file)
-        c.resumed, c.runs, c.writers, c.ordinal = self.resumed, self.runs, self.writers, self.ordinal
+        c.resumed, c.runs, c.writers, c.unit = self.resumed, self.runs, self.writers, self.unit
         for part in ("steps", "values", "lines", "epochs", "times"):
             old = getattr(self, part)
             setattr(c, part, [old[i] for i in index])
@@ -65,7 +80,7 @@ class Curve:
         """Point i as evidence."""
         epoch = self.epochs[i]
         step = None if self.ordinal and self.name in COUNTERS else self.steps[i]
-        return Signal(name=self.raw, value=self.values[i], step=step, file=self.file, line=self.lines[i],
+        return Signal(name=self.raw, value=self.values[i], step=step, unit=self.unit, file=self.file, line=self.lines[i],
                       epoch=None if isnan(epoch) else epoch)  # fmt: skip
 
     def odd(self) -> Iterator[int]:
@@ -82,23 +97,10 @@ class Curve:
         return self.epochs[j] - self.epochs[i] if self.values else nan
 
 
-def curve(name: str, raw: str, file: str, column: Column) -> Curve:
-    """A cleaned curve from a column as it was read."""
+def curve(name: str, raw: str, file: str, column: Column, dense: Column | None = None) -> Curve:
+    """A cleaned curve from a column as it was read. `dense` is the signal of the file whose rows count those that name no step."""
     c = Curve(name, raw, file)
-    steps = list(column.steps)
-    if len(steps) > 2 and len(set(steps)) == 1:
-        steps = [NO_STEP] * len(steps)
-    if any(s == NO_STEP for s in steps):
-        whole = [int(e) for e in column.epochs if not isnan(e)]
-        c.ordinal = len({*steps}) == 1
-        by_epoch = all(s == NO_STEP for s in steps) and len(set(whole)) == len(steps)
-        steps = (
-            whole
-            if by_epoch
-            else [s if s != NO_STEP else (i + 1) * column.merged for i, s in enumerate(steps)]
-            if len({*steps}) == 1
-            else fill(steps)
-        )
+    steps, c.unit = among(column, None if name in COUNTERS else dense)
     order, c.resumed, c.runs, c.writers = arrange(steps)
     c.steps = [steps[i] for i in order]
     c.values = [column.values[i] for i in order]
@@ -106,15 +108,6 @@ def curve(name: str, raw: str, file: str, column: Column) -> Curve:
     c.epochs = [column.epochs[i] for i in order]
     c.times = [t if -1e12 < (t := column.times[i]) < 1e12 else nan for i in order]
     return c
-
-
-def fill(steps: list[int]) -> list[int]:
-    """A row without step stands at the step before it."""
-    last, found = 0, []
-    for s in steps:
-        last = s if s != NO_STEP else last
-        found.append(last)
-    return found
 
 
 def arrange(steps: list[int]) -> tuple[list[int], list[int], int, int]:

@@ -10,6 +10,7 @@ from pathlib import Path
 from papertrain.core.training import TrainingPlan
 from papertrain.monitor.curve import Curve, curve
 from papertrain.monitor.names import ADVERSARIAL, BETTER_DOWN, preference, signal_of, tidy
+from papertrain.monitor.places import Unit, densest, word
 from papertrain.monitor.ranks import Ranks
 from papertrain.monitor.stats import median
 from papertrain.monitor.table import NO_STEP, Column, Table
@@ -35,6 +36,7 @@ class History:
                 if len(column):
                     self.columns.setdefault(signal_of(raw), []).append((raw, table, column))
         self._made: dict[tuple[str, str], Curve] = {}
+        self._dense: dict[str, Column | None] = {}
         self._sum_parts("loss_part", "train_loss", "train")
         self._sum_parts("eval_loss_part", "eval_loss", "val")
 
@@ -56,7 +58,9 @@ class History:
     def make(self, signal: str, raw: str, table: Table, column: Column) -> Curve:
         key = (raw, table.file)
         if key not in self._made:
-            self._made[key] = curve(signal, raw, table.file, column)
+            if table.file not in self._dense:
+                self._dense[table.file] = densest(table.columns)
+            self._made[key] = curve(signal, raw, table.file, column, self._dense[table.file])
         return self._made[key]
 
     def every(self, signal: str) -> list[Curve]:
@@ -163,12 +167,13 @@ class History:
     @cached_property
     def total_steps(self) -> int | None:
         """How long the run was meant to be: its own log says so, else the plan."""
-        steps = self.fact("max_steps")
+        steps, total = self.fact("max_steps"), None
         if steps is not None and 0 < steps < 1e12 and self.last_step <= 1.02 * steps + 1:
-            return int(steps)  # a total that the steps have passed counts something else: epochs, batches of one
-        if self.plan is not None and self.plan.total_steps.value:
-            return int(self.plan.total_steps.value)
-        return None
+            total = int(steps)  # a total that the steps have passed counts something else: epochs, batches of one
+        elif self.plan is not None and self.plan.total_steps.value:
+            total = int(self.plan.total_steps.value)
+        # Rows are no steps; as many of them as there are steps are one each.
+        return total if self.unit == "step" or total == self.last_step else None
 
     @cached_property
     def last_step(self) -> int:
@@ -182,6 +187,16 @@ class History:
             if len(column) and column.lines[-1] >= begun  # of several runs in one file the last counts
         ]
         return max([0, *tops, *([loss.steps[-1]] if loss and len(loss) else [])])
+
+    @cached_property
+    def unit(self) -> Unit:
+        """What `last_step` counts: rows where the log names no step."""
+        loss = self.one("train_loss")
+        return loss.unit if loss is not None and len(loss) and loss.steps[-1] == self.last_step else "step"
+
+    @property
+    def word(self) -> str:
+        return word(self.unit)
 
     @cached_property
     def progress(self) -> float | None:
@@ -249,7 +264,7 @@ class History:
     @cached_property
     def warm_until(self) -> int:
         """The step at which warm-up is over."""
-        if self.plan is not None and self.plan.warmup_steps.value:
+        if self.plan is not None and self.plan.warmup_steps.value and self.unit == "step":
             return int(self.plan.warmup_steps.value)
         c, peak = self.rate, self.peak_rate
         if c is not None and peak and peak > 0:

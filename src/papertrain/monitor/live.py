@@ -130,6 +130,7 @@ def silence(e: Examination, quiet: float, usual: float) -> Examination:
         level=level,
         says=says,
         since_step=e.last_step,
+        unit=e.unit,
         rule="TR124",
         cls="hang-out-of-sync-large-scale",
     )

@@ -15,6 +15,7 @@ from papertrain.core.values import Record
 from papertrain.monitor import rules
 from papertrain.monitor.find import EXPECTED, all_readers, one_file, regular, runs_in
 from papertrain.monitor.history import TELEMETRY, History
+from papertrain.monitor.places import Unit
 from papertrain.monitor.reader import Feed, Reader, follow
 from papertrain.monitor.states import states
 from papertrain.monitor.table import Table
@@ -37,6 +38,7 @@ class Examination(Record, frozen=True, kw_only=True):
     skipped: tuple[str, ...] = ()
     task: str = "train"
     ended: bool = False
+    unit: Unit = "step"
     notes: tuple[str, ...] = ()
 
 
@@ -105,7 +107,7 @@ def judge(run: History) -> Examination:
     return Examination(
         name=run.name, level=worst([s.level for s in rows if s.level != "unknown"]), signals=tuple(rows),
         verdicts=tuple(v for v in verdicts if v.level != "normal"), steps=len(loss) if loss is not None else points,
-        last_step=run.last_step, total_steps=run.total_steps, format=metrics[0].reader if metrics else "", files=tuple(run.files),
+        last_step=run.last_step, unit=run.unit, total_steps=run.total_steps, format=metrics[0].reader if metrics else "", files=tuple(run.files),
         skipped_lines=sum(t.skipped_lines for t in run.tables),
         skipped=tuple(f"{s.file}:{s.line}: {s.why}" for t in run.tables for s in t.skipped)[:5], task=run.task, ended=run.ended, notes=(*notes(run), *broken),
     )  # fmt: skip
@@ -122,7 +124,7 @@ def notes(run: History) -> list[str]:
         back = c.back_in_time()
         if back:
             found.append(
-                f"the clock goes backwards at step {c.steps[back[0]]} ({len(back)} times): ages and pauses are not judged"
+                f"the clock goes backwards at {c.place(back[0])} ({len(back)} times): ages and pauses are not judged"
             )
         elif run.now is not None and len(c) and run.now + 86400 < c.times[-1] < 1e12:
             found.append("the records are dated in the future: the clock of that machine is wrong, or of this one")

@@ -47,6 +47,7 @@ def states(run: History, verdicts: Sequence[Verdict], seen: dict[str, str]) -> l
                 level=worst.level,
                 says=says,
                 since_step=worst.since_step,
+                unit=worst.unit,
                 seen=tuple(dict.fromkeys(x for v in as_bad[:2] for x in v.seen)),
                 rule=worst.rule,
                 cls=worst.cls,
@@ -71,7 +72,11 @@ def unknown_words(run: History, name: str) -> str:
     c = run.loss if name == "train_loss" else run.one(name)
     if c is not None and len(c):
         return say(
-            "only {n} points so far: {value} at step {step}", n=len(c), value=show(c.values[-1]), step=c.steps[-1]
+            "only {n} points so far: {value} at {unit} {step}",
+            n=len(c),
+            value=show(c.values[-1]),
+            step=c.steps[-1],
+            unit=c.word,
         )
     if name == "train_loss" and isinstance(run.facts.get("summary"), dict):
         return say("only the closing summary is left: no curve to judge")
@@ -95,16 +100,29 @@ def train_loss(run: History) -> str:
         return ""
     if not run.loss_counts:
         return say(
-            "{value} at step {step}; in {task} the loss itself says little",
+            "{value} at {unit} {step}; in {task} the loss itself says little",
             value=show(c.values[-1]),
             step=c.steps[-1],
             task=run.task.upper(),
+            unit=c.word,
         )
     w = min(window(len(c)), max(1, len(c) // 3))
     start, now = median(c.values[:w]), median(c.values[-w:])
+    last, step, unit = show(c.values[-1]), c.steps[-1], c.word
+    if w == 1:
+        if now < 0.98 * start:
+            return say("falling: {start} to {now} at {unit} {step}", start=show(start), now=last, step=step, unit=unit)
+        return say("steady at {now} ({unit} {step})", now=last, step=step, unit=unit)
     if now < 0.98 * start:
-        return say("falling: {start} to {now} at step {step}", start=show(start), now=show(now), step=c.steps[-1])
-    return say("steady at {now} (step {step})", now=show(now), step=c.steps[-1])
+        return say(
+            "falling: {start} to {now} smoothed, {last} at {unit} {step}",
+            start=show(start),
+            now=show(now),
+            last=last,
+            step=step,
+            unit=unit,
+        )
+    return say("steady at {now} smoothed, {last} at {unit} {step}", now=show(now), last=last, step=step, unit=unit)
 
 
 def adversarial(run: History) -> str:
@@ -114,10 +132,11 @@ def adversarial(run: History) -> str:
         return ""
     value = ", ".join(f"{c.raw} {show(c.values[-1])}" for c in parts)
     return say(
-        "{value} at step {step}; in {task} the loss itself says little",
+        "{value} at {unit} {step}; in {task} the loss itself says little",
         value=value,
         step=parts[0].steps[-1],
         task=run.task.upper(),
+        unit=parts[0].word,
     )
 
 
@@ -127,11 +146,13 @@ def eval_loss(run: History) -> str:
         return ""
     best = min(range(len(c)), key=c.values.__getitem__)
     return say(
-        "{now} at step {step}, best {best} at step {at}",
+        "{now} at {unit} {step}, best {best} at {same} {at}",
         now=show(c.values[-1]),
         step=c.steps[-1],
         best=show(c.values[best]),
         at=c.steps[best],
+        same=c.word,
+        unit=c.word,
     )
 
 
@@ -146,11 +167,13 @@ def learning_rate(run: History) -> str:
     if min(c.values) == peak:
         return say("constant at {peak}", peak=show(peak))
     return say(
-        "peak {peak} at step {at}, {now} at step {step}",
+        "peak {peak} at {same} {at}, {now} at {unit} {step}",
         peak=show(peak),
         at=at,
+        same=c.word,
         now=show(c.values[-1]),
         step=c.steps[-1],
+        unit=c.word,
     )
 
 
@@ -204,7 +227,9 @@ def reward(run: History) -> str:
     if f is None or len(f) < 8 or run.task not in ("grpo", "ppo", "rl"):
         return ""
     w = max(4, len(f) // 10)
-    return say("reward {start} at first, {now} now", start=show(mean(f.values[:w])), now=show(mean(f.values[-w:])))
+    return say(
+        "reward {start} at first, {now} now, smoothed", start=show(mean(f.values[:w])), now=show(mean(f.values[-w:]))
+    )
 
 
 def skipped(run: History) -> str:

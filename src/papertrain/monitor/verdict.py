@@ -6,6 +6,7 @@ from typing import Literal
 
 from papertrain.core.findings import Signal
 from papertrain.core.values import Record
+from papertrain.monitor.places import Unit
 
 State = Literal["unknown", "normal", "warning", "critical"]
 ORDER: tuple[State, ...] = ("unknown", "normal", "warning", "critical")
@@ -16,13 +17,15 @@ SIGNALS = ("train_loss", "eval_loss", "learning_rate", "gpu_utilization", "grad_
 
 
 class Verdict(Record, frozen=True, kw_only=True):
-    """One rule's word on one signal. `cls` is the failure that `diagnose` would look at first."""
+    """One rule's word on one signal. `cls` is the failure that `diagnose` would look at first; `unit` is what `since_step`
+    counts."""
 
     rule: str
     signal: str
     level: State
     says: str
     since_step: int | None = None
+    unit: Unit = "step"
     seen: tuple[Signal, ...] = ()
     cls: str = ""
 
@@ -34,6 +37,7 @@ class SignalState(Record, frozen=True, kw_only=True):
     level: State
     says: str
     since_step: int | None = None
+    unit: Unit = "step"
     seen: tuple[Signal, ...] = ()
     rule: str = ""
     cls: str = ""

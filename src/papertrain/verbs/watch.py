@@ -238,6 +238,7 @@ def _data(e: Examination) -> dict[str, Any]:
         "signals": [_signal(s) for s in e.signals],
         "steps": e.steps,
         "last_step": e.last_step,
+        "unit": e.unit,
         "total_steps": e.total_steps,
         "format": e.format,
         "skipped_lines": e.skipped_lines,
@@ -289,6 +290,7 @@ def _signal(s: SignalState) -> dict[str, Any]:
             "file": x.file,
             "line": x.line,
             "step": x.step,
+            "unit": x.unit if x.step is not None else None,
             "value": x.value if isfinite(x.value) else None,
             "name": x.name,
         }
@@ -299,6 +301,7 @@ def _signal(s: SignalState) -> dict[str, Any]:
         "name": s.name,
         "level": s.level,
         "since_step": s.since_step,
+        "unit": s.unit if s.since_step is not None else None,
         "says": s.says,
         "rule": s.rule or None,
         "class": s.cls or None,

@@ -50,4 +50,6 @@ def verdict(
     """A verdict whose first evidence is where it began."""
     evidence = seen(c, points)
     step = since if since is not None else (evidence[0].step if evidence else None)
-    return Verdict(rule=rule, signal=signal, level=level, says=says, since_step=step, seen=evidence, cls=cls)
+    return Verdict(
+        rule=rule, signal=signal, level=level, says=says, since_step=step, unit=c.unit, seen=evidence, cls=cls
+    )

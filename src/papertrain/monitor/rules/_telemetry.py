@@ -8,10 +8,13 @@ from collections.abc import Sequence
 from math import isnan
 from time import localtime, strftime
 
+from msgspec import structs
+
 from papertrain.core.values import Value
 from papertrain.monitor.curve import Curve
 from papertrain.monitor.history import History
 from papertrain.monitor.stats import median
+from papertrain.monitor.verdict import Verdict
 
 ABSOLUTE = 1e9
 """Seconds: a smaller time counts from the start of a process."""
@@ -72,6 +75,13 @@ def step_of(run: History, c: Curve, i: int) -> int | None:
     if loss is None or not len(loss) or not time > ABSOLUTE or not loss.times[0] > ABSOLUTE:
         return None
     return loss.steps[max(0, bisect_right(loss.times, time) - 1)]
+
+
+def dated(run: History, found: Verdict, c: Curve, i: int) -> Verdict:
+    """The verdict, begun at the run's step at sample i."""
+    loss = run.raw_loss
+    unit = c.unit if not c.ordinal or loss is None else loss.unit
+    return structs.replace(found, since_step=step_of(run, c, i), unit=unit)
 
 
 def clock(c: Curve, i: int) -> str:

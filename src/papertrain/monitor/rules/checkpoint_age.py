@@ -45,7 +45,8 @@ def check(run: History) -> Iterator[Verdict]:
     )
     age = run.last_step - step
     seen = Signal(name="checkpoint", value=float(step), step=step, file=str(newest))
-    if every and every >= 1 and age > 2 * every and not run.ended:
+    # The age of a checkpoint is known in steps only.
+    if every and every >= 1 and age > 2 * every and not run.ended and run.unit == "step":
         level: State = "critical" if age > 4 * every else "warning"
         says = say("the last checkpoint is {age:,} steps old; one every {every:.0f} was meant", age=age, every=every)
         yield Verdict(

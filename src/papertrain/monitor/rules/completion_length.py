@@ -43,10 +43,11 @@ def check(run: History) -> Iterator[Verdict]:
     if start > 20 and now < 0.15 * start and max(f.values[-20:]) < 0.4 * start:
         first = _onset.kink([-v for v in f.values], -start)
         says = say(
-            "answers shrank from {start} to {now} tokens since step {step}",
+            "answers shrank from {start} to {now} tokens, smoothed, since {unit} {step}",
             start=show(start),
             now=show(now),
             step=f.steps[first],
+            unit=f.word,
         )
         yield verdict(RULE.id, "reward_margin", "critical", says, f, [first, -1], cls="grpo-zero-advantage")
 

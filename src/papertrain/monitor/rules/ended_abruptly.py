@@ -29,8 +29,9 @@ def check(run: History) -> Iterator[Verdict]:
         age = (run.now if run.now is not None else time.time()) - c.times[-1]
         if size % BLOCK == 0 and age > LONG_AGO:
             says = say(
-                "the record stops in the middle of a block at step {step}, without an exit record: the process was killed",
+                "the record stops in the middle of a block at {unit} {step}, without an exit record: the process was killed",
                 step=c.steps[-1],
+                unit=c.word,
             )
             yield verdict(RULE.id, "heartbeat", "warning", says, c, [-1], cls="host-ram-oom-killer")
 

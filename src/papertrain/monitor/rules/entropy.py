@@ -28,10 +28,11 @@ def check(run: History) -> Iterator[Verdict]:
     strong = now < 0.01 or now < 0.05 * start
     first = _onset.kink([-v for v in c.values], -start)
     says = say(
-        "entropy fell from {start} to {now} nat a token since step {step}",
+        "entropy fell from {start} to {now} nat a token, smoothed, since {unit} {step}",
         start=show(start),
         now=show(now),
         step=c.steps[first],
+        unit=c.word,
     )
     yield verdict(
         RULE.id, "entropy", "critical" if strong else "warning", says, c, [first, -1], cls="grpo-zero-advantage"

@@ -62,11 +62,12 @@ def judge(run: History, c: Curve) -> Verdict | None:
     # Confidence grows as a model fits: the loss may rise while the accuracy stays; only a collapse or a doubling is beyond that.
     strong = (rise >= 1.0 or (rise >= 0.5 and better is not True)) and len(later) >= 3
     says = say(
-        "{name} has risen by {percent:.0f} % since its best {best} at step {step}, while the training loss falls",
+        "{name}, smoothed, has risen by {percent:.0f} % since its best {best} at {unit} {step}, while the training loss falls",
         name=c.raw,
         percent=100 * rise,
         best=show(best),
         step=step,
+        unit=c.word,
     )
     return verdict(
         RULE.id,
@@ -96,12 +97,13 @@ def creeping(run: History, c: Curve, first: int) -> Verdict | None:
     if not falling(run, step, 0.99) or metric_better(run, step) or run.restarted(step):
         return None
     says = say(
-        "{name} creeps up: {now} on average of the last {n}, {best} up to step {step}, while the training loss falls",
+        "{name} creeps up: {now} on average of the last {n}, {best} up to {unit} {step}, while the training loss falls",
         name=c.raw,
         now=show(means[-1]),
         best=show(means[at]),
         n=size,
         step=step,
+        unit=c.word,
     )
     i = min(begin + size, len(c) - 1)
     return verdict(RULE.id, "eval_loss", "warning", says, c, [i, i - 1, -1], cls="overfit-too-many-epochs")
@@ -115,11 +117,12 @@ def both(run: History, c: Curve, i: int, rise: float) -> Verdict | None:
     if run.loss is None or lower(run.loss, c.steps[i]) or run.restarted(c.steps[i]) or metric_better(run, c.steps[i]):
         return None
     says = say(
-        "{name} stands {percent:.0f} % above its best {best} at step {step}, and the training loss is no lower than it was there",
+        "{name}, smoothed, stands {percent:.0f} % above its best {best} at {unit} {step}, and the training loss is no lower than it was there",
         name=c.raw,
         percent=100 * rise,
         best=show(best),
         step=c.steps[i],
+        unit=c.word,
     )
     return verdict(RULE.id, "eval_loss", "warning", says, c, [i + 1, i, -1], cls="divergence-lr-too-high")
 

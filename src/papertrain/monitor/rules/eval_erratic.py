@@ -27,8 +27,8 @@ def check(run: History) -> Iterator[Verdict]:
             if y[i] > FACTOR * median(y[max(0, i - 3) : i] + y[i + 1 : i + 4]) and y[i] > 0.05
         ]
         if len(odd) >= 3:
-            says = say("{name} jumps to more than {factor:.0f} times its neighbours at {n} of {all} evaluations, {value} at step {step}",
-                       name=c.raw, factor=FACTOR, n=len(odd), all=len(y), value=show(y[odd[0]]), step=c.steps[odd[0]])  # fmt: skip
+            says = say("{name} jumps to more than {factor:.0f} times its neighbours at {n} of {all} evaluations, {value} at {unit} {step}",
+                       name=c.raw, factor=FACTOR, n=len(odd), all=len(y), value=show(y[odd[0]]), step=c.steps[odd[0]], unit=c.word)  # fmt: skip
             yield verdict(RULE.id, "eval_loss", "warning", says, c, odd[:3], cls="low-score-data-loading")
             return
 

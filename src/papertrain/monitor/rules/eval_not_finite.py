@@ -20,7 +20,12 @@ def check(run: History) -> Iterator[Verdict]:
             continue
         strong = len(odd) == len(c) or any(j - i == 1 for i, j in itertools.pairwise(odd)) or odd[-1] == len(c) - 1
         train_fine = run.raw_loss is not None and all(isfinite(v) for v in run.raw_loss.values[-3:]) and not run.hidden
-        says = say("{name} is {value} at step {step}", name=c.raw, value=show(c.values[odd[0]]), step=c.steps[odd[0]])
+        name, value, step = c.raw, show(c.values[odd[0]]), c.steps[odd[0]]
+        says = (
+            say("{name} is {value}, {place}", name=name, value=value, place=c.place(odd[0]))
+            if c.ordinal
+            else say("{name} is {value} at step {step}", name=name, value=value, step=step)
+        )
         if train_fine:
             says += say("; the training loss is finite, so the evaluation itself is broken")
         yield verdict(

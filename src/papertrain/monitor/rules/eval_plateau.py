@@ -49,8 +49,8 @@ def flat(run: History, c: Curve) -> Verdict | None:
     if len(set(part)) <= 3 or metric_better(run, c.steps[begin]):
         return None
     since = max(1, _onset.flat(c.values, begin, n))
-    says = say("{name} has stood at {level} since step {step}, over {epochs:.1f} epochs: an improvement of more than 0.5 % is excluded",
-               name=c.raw, level=show(level), step=c.steps[since], epochs=c.epochs_between(since, n - 1))  # fmt: skip
+    says = say("{name} has stood at {level} since {unit} {step}, over {epochs:.1f} epochs: an improvement of more than 0.5 % is excluded",
+               name=c.raw, level=show(level), step=c.steps[since], epochs=c.epochs_between(since, n - 1), unit=c.word)  # fmt: skip
     return verdict(RULE.id, "eval_loss", "warning", says, c, [since, begin, n - 1], cls="overfit-too-many-epochs")
 
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from msgspec import structs
-
 from papertrain.core.findings import Rule
 from papertrain.core.texts import say
 from papertrain.monitor.curve import Curve
@@ -69,7 +67,7 @@ def check(run: History) -> Iterator[Verdict]:
     found = verdict(
         RULE.id, "gpu_utilization", level, says, c, [since, len(c) // 2, -1], cls="throughput-straggler-gpu"
     )
-    yield structs.replace(found, since_step=_telemetry.step_of(run, c, since))
+    yield _telemetry.dated(run, found, c, since)
 
 
 def lately(values: list[float]) -> tuple[float, int]:

@@ -30,11 +30,12 @@ def check(run: History) -> Iterator[Verdict]:
         return
     first = n - last if last >= 3 else (late or odd)[0] if row[1] < 5 else row[0]
     says = say(
-        "gradient norm is {value} at step {step}, {n} of {rows} rows in all",
+        "gradient norm is {value} at {unit} {step}, {n} of {rows} rows in all",
         value=show(c.values[first]),
         step=c.steps[first],
         n=len(odd),
         rows=n,
+        unit=c.word,
     )
     cls = "nan-deepspeed-overlap-comm" if first <= 5 else "nan-lr-too-high"
     yield verdict(

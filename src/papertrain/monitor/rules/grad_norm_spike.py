@@ -56,12 +56,13 @@ def sustained(run: History, c: Curve) -> Verdict | None:
             peak = max(y[i:j])
             strong = peak > 100 * usual and j - i >= 5 and hurt(run, c.steps[i])
             says = say(
-                "gradient norm stands at up to {peak}, {times:.0f} times its usual {usual}, for {n} rows from step {step}",
+                "gradient norm stands at up to {peak}, {times:.0f} times its usual {usual}, for {n} rows from {unit} {step}",
                 peak=show(peak),
                 times=peak / usual,
                 usual=show(usual),
                 n=j - i,
                 step=c.steps[i],
+                unit=c.word,
             )
             return verdict(
                 RULE.id,
@@ -84,10 +85,11 @@ def doubling(c: Curve) -> Verdict | None:
             usual = median(y[max(0, i - WINDOW) : i - 3])
             if y[i] > 20 * usual and (i >= 20 or y[i] > 100 * usual):
                 says = say(
-                    "gradient norm doubles at four rows in a row: {first} to {last} from step {step}",
+                    "gradient norm doubles at four rows in a row: {first} to {last} from {unit} {step}",
                     first=show(y[i - 4]),
                     last=show(y[i]),
                     step=c.steps[i - 3],
+                    unit=c.word,
                 )
                 return verdict(
                     RULE.id, "grad_norm", "warning", says, c, [i - 3, i - 4, i], cls="divergence-lr-too-high"

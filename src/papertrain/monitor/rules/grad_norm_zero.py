@@ -31,7 +31,7 @@ def check(run: History) -> Iterator[Verdict]:
         return
     tail = n - 1 - max((i for i, v in enumerate(c.values) if v != 0.0), default=-1)
     if tail >= 5:
-        says = say("gradient norm is 0 since step {step}", step=c.steps[n - tail])
+        says = say("gradient norm is 0 since {unit} {step}", step=c.steps[n - tail], unit=c.word)
         yield verdict(RULE.id, "grad_norm", "critical", says, c, [n - tail, n - tail - 1, -1], cls="loss-zero-fp16")
     elif len([i for i in zero if i > 2]) >= 3 and len(zero) > 0.02 * n:
         says = say(

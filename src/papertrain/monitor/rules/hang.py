@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from msgspec import structs
-
 from papertrain.core.findings import Rule
 from papertrain.core.texts import say
 from papertrain.monitor.history import History
@@ -48,7 +46,7 @@ def check(run: History) -> Iterator[Verdict]:
         found = verdict(
             RULE.id, "gpu_utilization", "critical", says, card.use, [since, -1], cls="hang-out-of-sync-large-scale"
         )
-        yield structs.replace(found, since_step=_telemetry.step_of(run, card.use, since))
+        yield _telemetry.dated(run, found, card.use, since)
 
 
 RULE = Rule(

@@ -66,10 +66,11 @@ def held(run: History, c: Curve, usual: float) -> Verdict | None:
     ):
         return None
     says = say(
-        "no row for {gap} before step {step}; usually one every {usual}",
+        "no row for {gap} before {unit} {step}; usually one every {usual}",
         gap=show_seconds(gap),
         step=c.steps[worst],
         usual=show_seconds(usual),
+        unit=c.word,
     )
     return verdict(RULE.id, "heartbeat", "warning", says, c, [worst, worst - 1], cls="hang-filesystem-freeze")
 

@@ -26,7 +26,7 @@ def check(run: History) -> Iterator[Verdict]:
                 RULE.id,
                 "kl",
                 "critical",
-                say("kl is {value} at step {step}", value=show(c.values[odd[0]]), step=c.steps[odd[0]]),
+                say("kl is {value} at {unit} {step}", value=show(c.values[odd[0]]), step=c.steps[odd[0]], unit=c.word),
                 c,
                 [odd[0]],
                 cls="divergence-lr-too-high",
@@ -36,7 +36,12 @@ def check(run: History) -> Iterator[Verdict]:
         now, before = median(c.values[-POINTS:]), median(c.values[: 2 * POINTS])
         if now > 0.5 and now > 2 * before:
             first = next(i for i, v in enumerate(c.values) if v > 0.5 and median(c.values[i : i + 5]) > 0.5)
-            says = say("kl is {now} since step {step}; up to 0.5 a token is usual", now=show(now), step=c.steps[first])
+            says = say(
+                "kl is {now}, smoothed, since {unit} {step}; up to 0.5 a token is usual",
+                now=show(now),
+                step=c.steps[first],
+                unit=c.word,
+            )
             yield verdict(
                 RULE.id, "kl", "critical" if now > 2 else "warning", says, c, [first, -1], cls="divergence-lr-too-high"
             )

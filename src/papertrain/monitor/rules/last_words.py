@@ -37,14 +37,15 @@ def check(run: History) -> Iterator[Verdict]:
         if line <= max(rows, default=0):
             continue
         level: State = "warning" if word in STOPPED or "CANCELLED" in word else "critical"
-        says = say("the log ends in {word} after step {step:,}", word=word[:80], step=run.last_step)
-        seen = Signal(name="last_words", value=0.0, step=run.last_step, file=file, line=line)
+        says = say("the log ends in {word} after {unit} {step:,}", word=word[:80], step=run.last_step, unit=run.word)
+        seen = Signal(name="last_words", value=0.0, step=run.last_step, unit=run.unit, file=file, line=line)
         yield Verdict(
             rule=RULE.id,
             signal="heartbeat",
             level=level,
             says=says,
             since_step=run.last_step,
+            unit=run.unit,
             seen=(seen,),
             cls=cls(word),
         )

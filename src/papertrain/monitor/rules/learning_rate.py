@@ -27,7 +27,7 @@ def check(run: History) -> Iterator[Verdict]:
             RULE.id,
             "learning_rate",
             "critical",
-            say("learning rate is {value} at step {step}", value=show(c.values[i]), step=c.steps[i]),
+            say("learning rate is {value} at {unit} {step}", value=show(c.values[i]), step=c.steps[i], unit=c.word),
             c,
             [i, i - 1],
             cls="nan-lr-too-high",
@@ -50,9 +50,10 @@ def check(run: History) -> Iterator[Verdict]:
             yield verdict(RULE.id, "learning_rate", "critical", says, c, [0, -1], cls="lr-zero-overflow-warmup")
         else:
             says = say(
-                "learning rate is 0 from step {step} to {to}, in the middle of the run",
+                "learning rate is 0 from {unit} {step} to {to}, in the middle of the run",
                 step=c.steps[i],
                 to=c.steps[j - 1],
+                unit=c.word,
             )
             yield verdict(RULE.id, "learning_rate", "warning", says, c, [i, j - 1], cls="resume-lr-scheduler-mismatch")
 

@@ -26,10 +26,11 @@ def check(run: History) -> Iterator[Verdict]:
     i = bump(c)
     if i is not None:
         says = say(
-            "learning rate spikes to {value} at step {step}, from {before}",
+            "learning rate spikes to {value} at {unit} {step}, from {before}",
             value=show(c.values[i]),
             step=c.steps[i],
             before=show(c.values[i - 1]),
+            unit=c.word,
         )
         yield verdict(
             RULE.id, "learning_rate", "warning", says, c, [i, i - 1, i + 1], cls="resume-lr-scheduler-mismatch"
@@ -38,10 +39,11 @@ def check(run: History) -> Iterator[Verdict]:
     i = resumed_jump(c)
     if i is not None:
         says = say(
-            "learning rate jumps from {before} to {value} at the resume at step {step}",
+            "learning rate jumps from {before} to {value} at the resume at {unit} {step}",
             value=show(c.values[i]),
             step=c.steps[i],
             before=show(c.values[i - 1]),
+            unit=c.word,
         )
         yield verdict(RULE.id, "learning_rate", "warning", says, c, [i, i - 1], cls="resume-lr-scheduler-reset")
         return

@@ -44,7 +44,7 @@ def check(run: History) -> Iterator[Verdict]:
                 RULE.id,
                 "train_loss",
                 "warning",
-                say("loss was {value} at step {step}", value=show(y[i]), step=c.steps[i]),
+                say("loss was {value} at {unit} {step}", value=show(y[i]), step=c.steps[i], unit=c.word),
                 c,
                 [i, -1],
                 cls="divergence-bad-init",

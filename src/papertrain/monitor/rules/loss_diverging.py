@@ -37,10 +37,11 @@ def above_start(run: History, c: Curve) -> Verdict | None:
     if min(late) > 1.5 * base and min(late) > base + 0.5 and late[-1] > 0.5 * max(y):
         first = max(1, _onset.rise(y))
         says = say(
-            "loss rose from {low} to {high} since step {step} and stays there",
+            "loss rose from {low}, smoothed, to {high} since {unit} {step} and stays there",
             low=show(base),
             high=show(late[-1]),
             step=c.steps[first],
+            unit=c.word,
         )
         return verdict(RULE.id, "train_loss", "critical", says, c, [first, first - 1, -1], cls=cause(run))
     return None
@@ -62,11 +63,12 @@ def swinging(run: History, c: Curve) -> Verdict | None:
         return None
     first = max(1, _onset.rise(y, base=base))
     says = say(
-        "loss went from {low} to {high} at step {step}; half of the later values are above {middle}",
+        "loss went from {low}, smoothed, to {high} at {unit} {step}; half of the later values are above {middle}",
         low=show(base),
         high=show(y[-1]),
         step=c.steps[-1],
         middle=show(median(half)),
+        unit=c.word,
     )
     return verdict(RULE.id, "train_loss", "critical", says, c, [first, first - 1, -1], cls=cause(run))
 
@@ -90,10 +92,11 @@ def above_best(run: History, c: Curve) -> Verdict | None:
     if min(late) > 1.5 * head and min(late) > head + 0.5:
         first = max(1, _onset.rise(y, 0, min(best, head)))
         says = say(
-            "loss rose from {low} to {high} since step {step} and stays there",
+            "loss rose from {low} to {high}, smoothed, since {unit} {step} and stays there",
             low=show(min(best, head)),
             high=show(now),
             step=c.steps[first],
+            unit=c.word,
         )
         return verdict(RULE.id, "train_loss", "critical", says, c, [first, first - 1, -1], cls=cause(run))
     if best_at > n - w // 2 or rise <= error or rise <= 0:
@@ -107,7 +110,11 @@ def above_best(run: History, c: Curve) -> Verdict | None:
     if exploded or strong:
         onset = begun(y, before, best, rise < SLOW * noise)
         says = say(
-            "loss rose from {low} to {high} since step {step}", low=show(best), high=show(now), step=c.steps[onset]
+            "loss rose from {low} to {high}, smoothed, since {unit} {step}",
+            low=show(best),
+            high=show(now),
+            step=c.steps[onset],
+            unit=c.word,
         )
         return verdict(RULE.id, "train_loss", "critical", says, c, [onset, best_at, -1], cls=cause(run))
     small = rise <= 0.15 * gain or rise <= 0.02 * abs(best) or rise <= 0.01
@@ -116,7 +123,13 @@ def above_best(run: History, c: Curve) -> Verdict | None:
     onset = begun(y, before, best, rise < SLOW * noise)
     if n - onset < max(2 * w, n // 10) or (same_epoch(c, onset) and not run.single_epoch):
         return None
-    says = say("loss creeps up since step {step}: {low} to {high}", low=show(best), high=show(now), step=c.steps[onset])
+    says = say(
+        "loss creeps up since {unit} {step}: {low} to {high}, smoothed",
+        low=show(best),
+        high=show(now),
+        step=c.steps[onset],
+        unit=c.word,
+    )
     return verdict(RULE.id, "train_loss", "warning", says, c, [onset, best_at, -1], cls=cause(run))
 
 

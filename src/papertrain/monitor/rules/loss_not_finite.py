@@ -11,6 +11,7 @@ from papertrain.core.texts import say
 from papertrain.core.values import Source
 from papertrain.monitor.curve import Curve
 from papertrain.monitor.history import History
+from papertrain.monitor.places import own
 from papertrain.monitor.rules._say import seen, show, verdict
 from papertrain.monitor.verdict import State, Verdict
 
@@ -40,7 +41,7 @@ def superseded(run: History, c: Curve) -> Curve | None:
         if raw != c.raw or c.runs > 1 or len(bad) < max(3, 0.2 * len(column)) or bad[-1] < len(column) - 10:
             continue
         rows = Curve(c.name, raw, table.file)
-        rows.steps, rows.values = list(column.steps), list(column.values)
+        (rows.steps, rows.unit), rows.values = own(column), list(column.values)
         rows.lines, rows.epochs, rows.times = list(column.lines), list(column.epochs), list(column.times)
         return rows
     return None
@@ -58,11 +59,20 @@ def printed(run: History, c: Curve, odd: list[int]) -> Verdict:
     value = show(c.values[first])
     step = c.steps[first]
     if run.facts.get("missing_loss_line") is not None and value == "nan":
-        says = say("the loss field is missing at step {step}: Megatron leaves it out when the loss is NaN", step=step)
+        says = say(
+            "the loss field is missing at {unit} {step}: Megatron leaves it out when the loss is NaN",
+            step=step,
+            unit=c.word,
+        )
     elif lasting:
-        says = say("loss is {value} since step {step}; every later step trains on garbage", value=value, step=step)
+        says = say(
+            "loss is {value} since {unit} {step}; every later step trains on garbage",
+            value=value,
+            step=step,
+            unit=c.word,
+        )
     else:
-        says = say("loss was {value} at step {step} and is finite again", value=value, step=step)
+        says = say("loss was {value} at {unit} {step} and is finite again", value=value, step=step, unit=c.word)
     return verdict(
         RULE.id,
         "train_loss",
@@ -85,7 +95,9 @@ def hidden(run: History, c: Curve) -> Verdict:
     )
     if norm is not None and bad:
         says = say(
-            "0.0 printed since step {step} while grad_norm is nan: the Trainer hides a NaN loss as 0.0", step=step
+            "0.0 printed since {unit} {step} while grad_norm is nan: the Trainer hides a NaN loss as 0.0",
+            step=step,
+            unit=c.word,
         )
         evidence += seen(norm, bad[:1])
     elif first <= 1:
@@ -94,12 +106,13 @@ def hidden(run: History, c: Curve) -> Verdict:
         )
     else:
         says = say(
-            "loss fell from {before} to exactly 0.0 at step {step} and stays there: NaN hidden as 0.0",
+            "loss fell from {before} to exactly 0.0 at {unit} {step} and stays there: NaN hidden as 0.0",
             before=show(c.values[first - 1]),
             step=step,
+            unit=c.word,
         )
     level: State = "critical" if len(run.hidden) >= 2 or first == len(c) - 1 else "warning"
-    return Verdict(rule=RULE.id, signal="train_loss", level=level, says=says, since_step=step, seen=evidence,
+    return Verdict(rule=RULE.id, signal="train_loss", level=level, says=says, since_step=step, unit=c.unit, seen=evidence,
                    cls="loss-zero-all-labels-masked" if first <= 1 else "loss-zero-fp16")  # fmt: skip
 
 

@@ -49,9 +49,10 @@ def flat(run: History, c: Curve, begin: int, end: int) -> Verdict | None:
             return None
         since = _onset.flat(c.values, begin, end)
         says = say(
-            "loss has stood at {level} since step {step}: an improvement of more than 0.5 % is excluded",
+            "loss has stood at {level} since {unit} {step}: an improvement of more than 0.5 % is excluded",
             level=show(mean(part)),
             step=c.steps[since],
+            unit=c.word,
         )
         return verdict(RULE.id, "train_loss", "warning", says, c, [since, begin, end - 1], cls="underfitting")
     return None

@@ -37,11 +37,12 @@ def scale(run: History) -> Iterator[Verdict]:
     if ratio >= 8:
         level: State = "critical" if ratio >= 32 and j - i <= 20 else "warning"
         says = say(
-            "loss scale fell from {high} to {low} within {n} rows from step {step}",
+            "loss scale fell from {high} to {low} within {n} rows from {unit} {step}",
             high=show(c.values[i]),
             low=show(c.values[j]),
             n=j - i,
             step=c.steps[i + 1],
+            unit=c.word,
         )
         yield verdict(RULE.id, "loss_scale", level, says, c, [i + 1, i, j], cls="fp16-loss-scale-minimum")
 

@@ -100,22 +100,31 @@ def judge(run: History, c: Curve, i: int, j: int, level: float, open_end: bool) 
     cls = "loss-spike-bad-batch"
     if high and (lasts or (open_end and length >= 2)):
         says = say(
-            "loss jumped from {low} to {high} at step {step}", low=show(level), high=show(peak), step=c.steps[peak_at]
+            "loss jumped from {low}, smoothed, to {high} at {unit} {step}",
+            low=show(level),
+            high=show(peak),
+            step=c.steps[peak_at],
+            unit=c.word,
         )
         return verdict(RULE.id, "train_loss", "critical", says, c, [i, i - 1, peak_at, min(j, len(c) - 1)], cls=cls)
     if open_end and high:
         says = say(
-            "the last value, {high} at step {step}, is far above {low}", low=show(level), high=show(peak), step=step
+            "the last value, {high} at {unit} {step}, is far above {low}, smoothed",
+            low=show(level),
+            high=show(peak),
+            step=step,
+            unit=c.word,
         )
         return verdict(RULE.id, "train_loss", "warning", says, c, [i, i - 1], cls=cls)
     late = sorted(y[i:j])[len(y[i:j]) // 4]
     if length >= max(3, len(y) / LONG) and late > 1.3 * level and late > level + 0.1 and peak > level + 0.3:
         says = say(
-            "loss stood at {high} instead of {low} for {n} points from step {step}",
+            "loss stood at {high} instead of {low}, smoothed, for {n} points from {unit} {step}",
             low=show(level),
             high=show(peak),
             n=length,
             step=step,
+            unit=c.word,
         )
         return verdict(RULE.id, "train_loss", "warning", says, c, [i, i - 1, peak_at, min(j, len(c) - 1)], cls=cls)
     return None

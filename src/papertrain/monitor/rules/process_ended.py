@@ -24,9 +24,16 @@ def check(run: History) -> Iterator[Verdict]:
     level: State = "critical"
     if code in STOPPED:
         level = "warning"
-        says = say("the process was stopped (exit code {code}) at step {step:,}", code=code, step=run.last_step)
+        says = say(
+            "the process was stopped (exit code {code}) at {unit} {step:,}",
+            code=code,
+            step=run.last_step,
+            unit=run.word,
+        )
     elif isinstance(code, int) and code != 0:
-        says = say("the process ended with exit code {code} at step {step:,}", code=code, step=run.last_step)
+        says = say(
+            "the process ended with exit code {code} at {unit} {step:,}", code=code, step=run.last_step, unit=run.word
+        )
     elif code is None and not run.ended and isinstance(found.get("pid"), int) and not alive(found["pid"]):
         level = "warning"
         says = say("process {pid} is gone and never recorded an end", pid=found["pid"])
@@ -36,10 +43,13 @@ def check(run: History) -> Iterator[Verdict]:
         name="exit_code",
         value=float(code) if isinstance(code, int) else 0.0,
         step=run.last_step,
+        unit=run.unit,
         file=str(run.folder / RECORD),
         line=1,
     )
-    yield Verdict(rule=RULE.id, signal="heartbeat", level=level, says=says, since_step=run.last_step, seen=(seen,))
+    yield Verdict(
+        rule=RULE.id, signal="heartbeat", level=level, says=says, since_step=run.last_step, unit=run.unit, seen=(seen,)
+    )
 
 
 def alive(pid: int) -> bool:

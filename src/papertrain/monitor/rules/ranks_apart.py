@@ -20,7 +20,12 @@ def check(run: History) -> Iterator[Verdict]:
         return
     level: State = "critical" if b.sure else "warning"
     seen = Signal(
-        name="rank", value=float(b.rank if b.rank is not None else -1), step=run.last_step, file=b.file, line=b.line
+        name="rank",
+        value=float(b.rank if b.rank is not None else -1),
+        step=run.last_step,
+        unit=run.unit,
+        file=b.file,
+        line=b.line,
     )
     yield Verdict(
         rule=RULE.id,
@@ -28,6 +33,7 @@ def check(run: History) -> Iterator[Verdict]:
         level=level,
         says=b.says,
         since_step=run.last_step or None,
+        unit=run.unit,
         seen=(seen,),
         cls=b.cls,
     )

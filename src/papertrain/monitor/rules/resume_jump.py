@@ -24,7 +24,11 @@ def check(run: History) -> Iterator[Verdict]:
         low, high = median(before), median(after)
         if high > 1.3 * low + 0.1 and high - low > 4 * sigma(before) and min(after) > low:
             says = say(
-                "loss is {high} after the resume at step {step}, {low} before", high=show(high), step=s, low=show(low)
+                "loss is {high} after the resume at {unit} {step}, {low} before, smoothed",
+                high=show(high),
+                step=s,
+                low=show(low),
+                unit=c.word,
             )
             yield verdict(
                 RULE.id, "train_loss", "warning", says, c, [i, i - 1, i + 7], cls="resume-loss-spike-optimizer-state"

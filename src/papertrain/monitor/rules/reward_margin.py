@@ -25,10 +25,11 @@ def check(run: History) -> Iterator[Verdict]:
         if margin.steps[-1] > run.warm_until and run.far_enough(0.1) and max(y[-POINTS:]) < 0:
             since = _onset.trailing(y, [v < 0 for v in y])
             says = say(
-                "the margin has been negative for {n} rows, {value} at step {step}: rejected answers are preferred",
+                "the margin has been negative for {n} rows, {value} at {unit} {step}: rejected answers are preferred",
                 n=len(y) - since,
                 value=show(y[-1]),
                 step=margin.steps[-1],
+                unit=margin.word,
             )
             yield verdict(RULE.id, "reward_margin", "critical", says, margin, [since, -1], cls="dpo-lr-too-high")
             return

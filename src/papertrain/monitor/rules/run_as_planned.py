@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import cos, isnan, pi
 
-from msgspec import structs
-
 from papertrain.core.findings import Rule
 from papertrain.core.texts import say
 from papertrain.core.training import TrainingPlan
@@ -57,8 +55,8 @@ def rate(run: History, plan: TrainingPlan) -> Iterator[Verdict]:
     off = [min(abs(v - x), abs(v - y)) > 0.08 * planned for v, x, y in zip(c.values, want, near)]
     if len(off) >= 10 and sum(off[-ROWS:]) == ROWS:
         since = _onset.trailing(c.values, off)
-        says = say("learning rate is {now} at step {step}; the plan's {name} schedule says {planned}",
-                   now=show(c.values[-1]), step=c.steps[-1], name=plan.lr_scheduler.value, planned=show(want[-1]))  # fmt: skip
+        says = say("learning rate is {now} at {unit} {step}; the plan's {name} schedule says {planned}",
+                   now=show(c.values[-1]), step=c.steps[-1], name=plan.lr_scheduler.value, planned=show(want[-1]), unit=c.word)  # fmt: skip
         yield verdict(RULE.id, "learning_rate", "warning", says, c, [since, -1], cls="resume-lr-scheduler-mismatch")
 
 
@@ -114,7 +112,7 @@ def memory(run: History, plan: TrainingPlan) -> Iterator[Verdict]:
         found = verdict(
             RULE.id, "gpu_memory", "warning", says, c, [c.values.index(max(c.values))], cls="oom-fragmentation"
         )
-        yield structs.replace(found, since_step=_telemetry.step_of(run, c, c.values.index(max(c.values))))
+        yield _telemetry.dated(run, found, c, c.values.index(max(c.values)))
 
 
 RULE = Rule(

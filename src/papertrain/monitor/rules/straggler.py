@@ -73,8 +73,8 @@ def slowest(ranks: dict[int, tuple[Curve, bool]]) -> Verdict | None:
     c = ranks[rank][0]
     since = c.steps.index(shared[_onset.trailing(times, [t > 1 + (ratio - 1) / 2 for t in times])])
     level: State = "critical" if ratio > VERY_SLOW else "warning"
-    says = say("rank {rank} takes {percent:.0f} % longer for a step than the {n} ranks usually do, since step {step}",
-               rank=rank, percent=100 * (ratio - 1), n=len(ranks), step=c.steps[since])  # fmt: skip
+    says = say("rank {rank} takes {percent:.0f} % longer for a step than the {n} ranks usually do, since {unit} {step}",
+               rank=rank, percent=100 * (ratio - 1), n=len(ranks), step=c.steps[since], unit=c.word)  # fmt: skip
     return verdict(RULE.id, "throughput", level, says, c, [since, since - 1, -1], cls="throughput-straggler-gpu")
 
 
@@ -95,8 +95,8 @@ def weakest(run: History) -> Verdict | None:
         return None
     since = _onset.fall(card.power.values)
     says = say("card {name} draws {power:.0f} W while the others draw {usual:.0f} W at full utilisation: it is throttled, or waits", name=name, power=power, usual=usual)  # fmt: skip
-    return verdict(RULE.id, "throughput", "warning", says, card.power, [since, -1], since=_telemetry.step_of(run, card.power, since),
-                   cls="throughput-straggler-gpu")  # fmt: skip
+    found = verdict(RULE.id, "throughput", "warning", says, card.power, [since, -1], cls="throughput-straggler-gpu")
+    return _telemetry.dated(run, found, card.power, since)
 
 
 RULE = Rule(

@@ -59,7 +59,12 @@ def check(run: History) -> Iterator[Verdict]:
         )
         return
     begin = next(i for i in range(len(y)) if all(v < 0.9 * usual for v in y[i : i + POINTS]))
-    says = say("{percent:.0f} % of the usual speed since step {step}", percent=100 * now / usual, step=c.steps[begin])
+    says = say(
+        "{percent:.0f} % of the usual speed since {unit} {step}",
+        percent=100 * now / usual,
+        step=c.steps[begin],
+        unit=c.word,
+    )
     level: State = "critical" if now < 0.5 * usual else "warning" if now < 0.8 * usual else "normal"
     yield verdict(RULE.id, name, level, says, c, [begin, begin - 1, -1], cls="throughput-straggler-gpu")
 

@@ -35,10 +35,11 @@ def check(run: History) -> Iterator[Verdict]:
     elif m[best] - m[-1] > 0.05 and max(late) < m[best]:
         since = _onset.fall(c.values, max(0, best - w + 1))
         says = say(
-            "token accuracy fell from {best} to {now} since step {step}",
+            "token accuracy fell from {best} to {now}, smoothed, since {unit} {step}",
             best=show(m[best]),
             now=show(m[-1]),
             step=c.steps[since],
+            unit=c.word,
         )
         yield verdict(RULE.id, "token_accuracy", "warning", says, c, [since, best, -1], cls="divergence-lr-too-high")
 

@@ -155,7 +155,11 @@ class Screen:
         c = run.raw_loss
         if c is not None and len(c) >= 2 and rows - len(lines) > 5:
             lines += plot(
-                c.steps, c.values, width=columns - 2, height=max(3, min(10, rows - len(lines) - 4)), title=c.raw
+                c.steps,
+                c.values,
+                width=columns - 2,
+                height=max(3, min(10, rows - len(lines) - 4)),
+                title=say("{name} by {unit}", name=c.raw, unit=c.word),
             )
         return lines
 

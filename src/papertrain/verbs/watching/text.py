@@ -48,6 +48,10 @@ def headline(e: Examination) -> str:
 
 
 def reached(e: Examination) -> str:
+    from papertrain.monitor.places import shown
+
+    if e.unit != "step":
+        return shown(e.unit, e.last_step)
     if e.total_steps and e.last_step:
         return say(
             "step {at:,} of {total:,}, {percent:.0f} %",
@@ -152,7 +156,12 @@ def curve(e: Examination, run: History, height: int = 5) -> list[str]:
         return []
     return [
         "",
-        *(f"  {x}" for x in plot(c.steps, c.values, width=76, height=height, title=say("{name} by step", name=c.raw))),
+        *(
+            f"  {x}"
+            for x in plot(
+                c.steps, c.values, width=76, height=height, title=say("{name} by {unit}", name=c.raw, unit=c.word)
+            )
+        ),
     ]
 
 
@@ -167,7 +176,8 @@ def explanation(e: Examination, run: History) -> str:
         words = f"{translated(rule.why)} ({rule.id} {rule.name})"
         if worst.cls:
             words += say("; diagnose looks at {cls} first", cls=worst.cls)
-        good = last_good(run, worst.since_step) if worst.level == "critical" else ""
+        dated = worst.level == "critical" and worst.unit == "step"  # checkpoints are named by their step
+        good = last_good(run, worst.since_step) if dated else ""
         return f"{good} {words}".strip()
     if e.level == "unknown":
         missing = next(s for s in e.signals if s.name == "train_loss")
