@@ -179,3 +179,12 @@ def test_a_harmless_name_in_front_hides_no_secret_behind_it() -> None:
     assert token not in redact(f"unknown-key::`kdb_password: {token}` is no key")
     assert token not in redact(f"key: token: num_tokens=5 api_key={token}")
     assert SECRETS["hugging face"] not in redact("train" + SECRETS["hugging face"] + ".log")
+
+
+def test_a_picture_in_a_page_stays_whole_and_the_text_around_it_does_not() -> None:
+    """`eyJ` and sixty letters stand in one of four pictures by chance: taken for a token, the rest was no picture."""
+    picture = "data:image/png;base64,iVBORw0KGgo" + "AbC1" * 20 + "eyJ" + "Zm9vYmFy" * 12 + "=="
+    token = "hf_" + "AbCdEfGh12" * 4
+    left = redact(f'<p>{token}</p><img src="{picture}"><p>{token}</p>')
+    assert picture in left and token not in left and left.count("redacted") == 2
+    assert token not in redact(f"data:image/png;base64,{token}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -139,3 +140,55 @@ def test_a_torn_or_foreign_line_does_not_stop_the_reading(work: Path) -> None:
     with (work / "evidence.jsonl").open("a") as f:
         f.write('{"id": "E1", "cl\n[]\nnull\n' + "[" * 5000 + "\n")
     assert len(read_evidence(work)) == count
+
+
+def _altered(work: Path, change: Callable[[list[str]], list[str]]) -> None:
+    file = work / "evidence.jsonl"
+    file.write_text("\n".join(change(file.read_text().splitlines())) + "\n")
+
+
+def _faults(work: Path, bundle: Path) -> str:
+    verbs.load("package")(work, output=bundle)
+    return " | ".join(f["says"] for f in verbs.load("package")(verify=bundle).data["faults"])
+
+
+def test_the_mean_of_a_table_is_computed_again_from_what_it_is_the_mean_of(work: Path, tmp_path: Path) -> None:
+    """The numbers of the paper are means over seeds: an altered one must not pass where its parts still hold."""
+    mean = next(e for e in read_evidence(work) if e.pointer.startswith("mean of "))
+    assert "(verified)" in verbs.load("explain")(mean.id, plan=work).result
+    assert not _faults(work, tmp_path / "whole")
+    _altered(
+        work,
+        lambda lines: [
+            x.replace(f'"value": {mean.value}', '"value": 0.9517') if f'"{mean.id}"' in x else x for x in lines
+        ],
+    )
+    assert f"evidence says 0.9517, the {mean.pointer} is" in _faults(work, tmp_path / "altered")
+    answer = verbs.load("explain")(mean.id, plan=work)
+    assert "(verified)" not in answer.result and mean.pointer in answer.explanation
+
+
+def test_an_altered_value_is_never_explained_as_verified(work: Path) -> None:
+    one = next(e for e in read_evidence(work) if e.status == "verified" and not e.pointer.startswith("mean of "))
+    assert "(verified)" in verbs.load("explain")(one.id, plan=work).result
+    _altered(
+        work,
+        lambda lines: [
+            x.replace(f'"value": {one.value}', '"value": 0.9617') if f'"{one.id}"' in x else x for x in lines
+        ],
+    )
+    answer = verbs.load("explain")(one.id, plan=work)
+    assert f"not what its source says: {one.value}" in answer.result and "altered" in answer.explanation
+
+
+@pytest.mark.parametrize(("change", "says"), [
+    (lambda lines: [lines[0].replace('"value"', '"value', 1), *lines[1:]], "line 1 cannot be read"),
+    (lambda lines: [lines[0], *lines[2:]], "E2 is not there: lines were taken out"),
+    (lambda lines: [lines[0].replace('"verified"', '"missing"'), *lines[1:]], "E1 is called missing and has the value"),
+    (lambda lines: [*lines, lines[0].replace('"value": ', '"value": 1')], "E1 stands there a second time, and says something else"),
+])  # fmt: skip
+def test_lines_that_were_tampered_with_are_told_by_status_package_and_verify(change: Callable[[list[str]], list[str]], says: str, work: Path, tmp_path: Path) -> None:  # fmt: skip
+    _altered(work, change)
+    assert says in " | ".join(verbs.load("status")(work).warnings)
+    assert says in " | ".join(verbs.load("package")(work, output=tmp_path / "b").warnings)
+    assert says in " | ".join(f["says"] for f in verbs.load("package")(verify=tmp_path / "b").data["faults"])

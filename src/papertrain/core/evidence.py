@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
@@ -96,7 +97,48 @@ def stale(root: Path, entries: Sequence[Evidence]) -> dict[str, str]:
             found[e.id] = f"{e.file} has changed since it was read"
         elif gone := [i for i in rests_on(e) if i in found or i in old]:
             found[e.id] = f"it rests on {', '.join(gone[:3])}, which {'holds' if len(gone) == 1 else 'hold'} no more"
+        elif (mean := mean_of(e, entries)) is not None and not same(e.value, mean):
+            found[e.id] = f"it says {e.value}, and the {e.pointer} is {mean}"
     return found
+
+
+def mean_of(e: Evidence, entries: Sequence[Evidence]) -> float | None:
+    """The mean of the entries that this one was computed from; None where it is none, or not all of them are there."""
+    values = {x.id: x.value for x in entries}
+    parts = [values.get(i) for i in rests_on(e)]
+    numbers = [float(x) for x in parts if isinstance(x, (int, float)) and not isinstance(x, bool)]
+    return sum(numbers) / len(numbers) if numbers and len(numbers) == len(parts) else None
+
+
+def same(a: object, b: float) -> bool:
+    """Whether a value is that number, but for the last digits of a float."""
+    return isinstance(a, (int, float)) and math.isclose(float(a), b, rel_tol=1e-9, abs_tol=1e-12)
+
+
+def damage(text: str) -> list[str]:
+    """What is wrong with the lines themselves, which are only ever appended: one that cannot be read, a number that is gone or
+    stands twice with two meanings, a value where nothing is said to have been measured."""
+    told, seen = [], dict[str, Evidence]()
+    for number, line in enumerate(text.split("\n"), 1):
+        if not line.strip():
+            continue
+        try:
+            e = msgspec.json.decode(line, type=Evidence)
+        except (msgspec.MsgspecError, RecursionError):
+            told.append(f"line {number} cannot be read")
+            continue
+        if e.id in seen and _content(seen[e.id]) != _content(e):
+            told.append(f"line {number}: {e.id} stands there a second time, and says something else")
+        if e.status == "missing" and e.value is not None:
+            told.append(f"line {number}: {e.id} is called missing and has the value {e.value}")
+        seen[e.id] = e
+    known = {int(i[1:]) for i in seen if re.fullmatch(r"E\d{1,9}", i)}
+    gone = sorted(set(range(1, max(known, default=0) + 1)) - known) if max(known, default=0) < 10**6 else []
+    if gone:
+        told.append(
+            f"{', '.join(f'E{n}' for n in gone[:5])}{f' and {len(gone) - 5} more' if len(gone) > 5 else ''} {'is' if len(gone) == 1 else 'are'} not there: lines were taken out"
+        )
+    return told
 
 
 def rests_on(e: Evidence) -> list[str]:

@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from papertrain.core.errors import PapertrainError
-from papertrain.core.evidence import superseded
+from papertrain.core.evidence import damage, mean_of, same, superseded
 from papertrain.core.results import Evidence
 from papertrain.core.texts import say
 from papertrain.core.values import Value
@@ -65,11 +65,17 @@ def verify(archive: Archive, recompute: Recompute) -> Verdict:
     def computed(name: str) -> dict[str, float]:
         return recompute(name, archive.read(name))
 
+    if "evidence.jsonl" in present:
+        text = archive.read("evidence.jsonl").decode("utf-8", "replace")
+        faults += [Fault(file="evidence.jsonl", says=told) for told in damage(text)]
     old = superseded(entries, lambda file: file in present)
     for number in entries:
         if number.status == "missing" or number.value is None or number.id in old:
             continue
         said, found = _read_again(archive, listed, present, number, computed)
+        if not said and (mean := mean_of(number, entries)) is not None:
+            found = True
+            said = "" if same(number.value, mean) else f"evidence says {number.value}, the {number.pointer} is {mean}"
         if said:
             faults.append(Fault(file=number.file, says=f"{number.id}: {said}"))
         reread += found

@@ -115,7 +115,7 @@ def _make(space: Workspace, output: Path, *, anonymous: bool, mode: Any, overwri
             state=_state(open_steps),
         ) + (say(" (dry run: nothing written)") if dry_run else ""),
         body="\n".join(_lacking(open_steps)),
-        warnings=_left_standing(open_words) if anonymous else _named(space),
+        warnings=(*broken(space), *(_left_standing(open_words) if anonymous else _named(space))),
         details="\n".join(f"  left out  {x.name}: {x.why}" for x in left),
         explanation=say("every file has its digest in MANIFEST.json; secrets, home folders and host names were replaced; weights stay behind"),
         action=line("papertrain", "package", "--verify", output),
@@ -148,6 +148,16 @@ def _left_standing(found: list[tuple[str, str, int]]) -> tuple[str, ...]:
     )  # fmt: skip
 
 
+def broken(space: Workspace) -> tuple[str, ...]:
+    """What is wrong with the lines of the evidence themselves."""
+    from papertrain.core.evidence import FILE, damage
+    from papertrain.core.files import read_text
+
+    path = space.root / FILE
+    told = damage(read_text(path)) if path.is_file() else []
+    return tuple(say("evidence.jsonl: {told}", told=t) for t in told[:5])
+
+
 def _named(space: Workspace) -> tuple[str, ...]:
     """A word of warning where the paper's own file says that review is anonymous."""
     from papertrain.core.project import FILE, read_project
@@ -171,7 +181,7 @@ def _verify(bundle: Path) -> Report:
     from papertrain.evidence.bundle import Archive
     from papertrain.evidence.verify import verify
 
-    verdict = verify(Archive(bundle), _recompute)
+    verdict = verify(Archive(bundle), recompute)
     bad = verdict.faults
     body = [f"  {f.file}: {f.says}" for f in bad[:20]] + ([f"  … {len(bad) - 20} more"] if len(bad) > 20 else [])
     show = ["python3", "-m", "zipfile", "-e", bundle, bundle.with_suffix("")] if bundle.is_file() else ["cat", bundle / "README.md"]  # fmt: skip
@@ -194,7 +204,7 @@ def _verify(bundle: Path) -> Report:
     )  # fmt: skip
 
 
-def _recompute(name: str, content: bytes) -> dict[str, float]:
+def recompute(name: str, content: bytes) -> dict[str, float]:
     """Every score of a file of raw outputs, computed anew, however its answers were read; nothing where it is none, or the
     results extra is missing."""
     import tempfile

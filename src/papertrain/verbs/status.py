@@ -42,6 +42,7 @@ def status(
     """
     from papertrain.core.gate import decide_mode
     from papertrain.evidence.checklist import done_when, next_step, steps
+    from papertrain.verbs.package import broken
 
     space = Workspace.open(work)
     if project or authorize:
@@ -71,7 +72,7 @@ def status(
         if first
         else say("every step is done"),
         action=first.next if first else line("papertrain", "report", work, "-o", "report.html"),
-        warnings=tuple(large for m in space.methods() if (large := too_large(space.plan(m)))),
+        warnings=(*broken(space), *(large for m in space.methods() if (large := too_large(space.plan(m))))),
         data={
             "steps": plain(found),
             "grid": [{"run": r.id, "state": r.state, "because": r.because} for r in grid],

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from pathlib import Path
 from typing import Any
 
 from papertrain.core.commands import quoted
 from papertrain.core.errors import PapertrainError
+from papertrain.core.results import Evidence
 from papertrain.core.spelled import meant
 from papertrain.core.texts import say
 from papertrain.core.values import plain
@@ -58,18 +60,44 @@ def evidence(id: str, where: Path | None, method: str | None) -> Answer | None:
                 f"  {say('rests on')}  {other.id}  {other.claim}: {other.value} ({other.status}, {other.file})"
             )
     now = unchanged(meant(space.root, e.file), e.sha256)
+    status = str(e.status)
+    if (source := read_again(space.root, e)) is not None:
+        status = say("not what its source says: {value}", value=source)
+        now += "; " + say("the entry was altered after it was read")
     if held := stale(space.root, entries).get(e.id):
+        status = say("stale") if status == e.status else status
         now += "; " + say("stale: {why}", why=held)
     elif e.id in superseded(entries, lambda file: (space.root / file).is_file()):
         now += "; " + say("it was read anew later, and nothing rests on this entry any more")
     return Answer(
         id=id,
         kind="evidence",
-        result=f"{e.claim}: {value} ({e.status})",
+        result=f"{e.claim}: {value} ({status})",
         explanation=now,
         body="\n".join(lines) + "\n",
         data={"evidence": plain(e), "now": now},
     )
+
+
+def read_again(root: Path, e: Evidence) -> float | None:
+    """What the unchanged source of a number says, where that is another number than the entry's."""
+    from papertrain.core.files import sha256_file
+    from papertrain.evidence.verify import CLAIM, follow
+    from papertrain.verbs.package import recompute
+
+    path = meant(root, e.file)
+    if not isinstance(e.value, (int, float)) or not path.is_file() or sha256_file(path) != e.sha256:
+        return None
+    content = path.read_bytes()
+    try:
+        found = follow(content, e.pointer)
+    except (ValueError, KeyError, IndexError, TypeError):
+        return None
+    if found is None and e.status == "verified" and (m := CLAIM.match(e.claim)):
+        found = recompute(e.file, content).get(m["metric"])
+    if not isinstance(found, (int, float)) or math.isclose(float(found), float(e.value), rel_tol=1e-9, abs_tol=1e-12):
+        return None
+    return float(found)
 
 
 def unchanged(path: Path, digest: str) -> str:
