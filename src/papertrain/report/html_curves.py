@@ -42,8 +42,9 @@ def thin(xs: Sequence[float], ys: Sequence[float], columns: int = COLUMNS) -> li
     return [points[i] for key in sorted(buckets) for i in sorted(set(buckets[key]))]
 
 
-def curve(name: str, series: Sequence[Series], marks: Sequence[Mark] = (), *, unit: str = "step") -> str:
-    """Lines over steps. Values that are not finite are marked at the foot; a wide positive range is shown on a log scale."""
+def curve(name: str, series: Sequence[Series], marks: Sequence[Mark] = (), *, unit: str = "") -> str:
+    """Lines over steps, or what `unit` names in the user's language. Values that are not finite are marked at the foot; a wide positive range is shown on a log scale."""
+    unit = unit or say("step")
     thinned = [(label, thin(xs, ys)) for label, xs, ys in series]
     finite = [p for _, points in thinned for p in points]
     odd = sorted({x for _, xs, ys in series for x, y in zip(xs, ys) if not isfinite(y)})
@@ -74,13 +75,13 @@ def curve(name: str, series: Sequence[Series], marks: Sequence[Mark] = (), *, un
             inner += "".join(f'<circle cx="{at_x(x):.1f}" cy="{at_y(y):.1f}" r="2.5" fill="none" class="s{i % 7}"/>' for x, y in points)  # fmt: skip
         key += f'<li><svg viewBox="0 0 1 1" aria-hidden="true"><path d="M0 .5H1" stroke-width=".4" class="s{i % 7}"/></svg>{escape(label)}</li>'
     for x in odd[:200]:
-        inner += f'<path class="odd" d="M{at_x(x) - 4:.1f} {H - BOTTOM}l4 -7 4 7z"><title>{escape(say("not finite at step {x:g}", x=x))}</title></path>'
+        inner += f'<path class="odd" d="M{at_x(x) - 4:.1f} {H - BOTTOM}l4 -7 4 7z"><title>{escape(say("not finite at {unit} {x:g}", unit=unit, x=x))}</title></path>'
     inner += _marks(marks, x0, x1, at_x)
-    told = "; ".join(f"{m.level} {say('from step {x:g}', x=m.step)}: {m.says}" for m in marks)
+    told = "; ".join(f"{m.level} {say('from {unit} {x:g}', unit=unit, x=m.step)}: {m.says}" for m in marks)
     label = f"{name}: {say('{n} points, from {a:.4g} to {b:.4g}', n=sum(len(s[1]) for s in series), a=y0, b=y1)}" + (f"; {told}" if told else "")  # fmt: skip
     caption = escape(name) + (f" ({escape(say('log scale'))})" if logarithmic else "")
     listed = f'<ul class="key">{key}</ul>' if len(series) > 1 else ""
-    said = "".join(f'<p class="small {escape(m.level)}">{escape(say("from step {x:g}", x=m.step))}: {escape(m.says)}</p>' for m in marks)  # fmt: skip
+    said = "".join(f'<p class="small {escape(m.level)}">{escape(say("from {unit} {x:g}", unit=unit, x=m.step))}: {escape(m.says)}</p>' for m in marks)  # fmt: skip
     return f'<figure><figcaption>{caption}</figcaption><svg viewBox="0 0 {W} {H}" role="img" aria-label="{escape(label)}">{inner}</svg>{listed}{said}</figure>'
 
 
@@ -105,10 +106,7 @@ def _axes(
     for v in ticks(x0, x1, 5):
         x = at_x(v)
         drawn += f'<text x="{x:.1f}" y="{H - BOTTOM + 16}" text-anchor="middle">{v:,g}</text>'
-    return (
-        drawn
-        + f'<text x="{W - RIGHT}" y="{H - 3}" text-anchor="end">{escape(say(unit) if unit == "step" else unit)}</text>'
-    )
+    return drawn + f'<text x="{W - RIGHT}" y="{H - 3}" text-anchor="end">{escape(unit)}</text>'
 
 
 def ticks(low: float, high: float, about: int) -> list[float]:

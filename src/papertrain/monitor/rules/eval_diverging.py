@@ -62,7 +62,7 @@ def judge(run: History, c: Curve) -> Verdict | None:
     # Confidence grows as a model fits: the loss may rise while the accuracy stays; only a collapse or a doubling is beyond that.
     strong = (rise >= 1.0 or (rise >= 0.5 and better is not True)) and len(later) >= 3
     says = say(
-        "{name}, smoothed, has risen by {percent:.0f} % since its best {best} at {unit} {step}, while the training loss falls",
+        "{name} has risen by {percent:.0f} %, smoothed, since its best {best} at {unit} {step}, while the training loss falls",
         name=c.raw,
         percent=100 * rise,
         best=show(best),
@@ -117,7 +117,7 @@ def both(run: History, c: Curve, i: int, rise: float) -> Verdict | None:
     if run.loss is None or lower(run.loss, c.steps[i]) or run.restarted(c.steps[i]) or metric_better(run, c.steps[i]):
         return None
     says = say(
-        "{name}, smoothed, stands {percent:.0f} % above its best {best} at {unit} {step}, and the training loss is no lower than it was there",
+        "{name} stands {percent:.0f} %, smoothed, above its best {best} at {unit} {step}, and the training loss is no lower than it was there",
         name=c.raw,
         percent=100 * rise,
         best=show(best),

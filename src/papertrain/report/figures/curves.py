@@ -33,7 +33,8 @@ def draw(rows):
                 reach = max(reach, near)
                 label = f"{plain(method)} (mean of {len(runs)})" if len(runs) > 1 else plain(method)
                 axes.plot(shared, running_mean(mean, near), color=COLOURS[k % 8], linestyle=DASHES[k % 8], linewidth=1.6, label=label)
-        axes.set_xlabel(f"step (mean over {2 * reach + 1})" if reach else "step")
+        unit = OPTIONS.get("unit", {}).get(signal, "step")
+        axes.set_xlabel(f"{unit} (mean over {2 * reach + 1})" if reach else unit)
         axes.set_ylabel(signal.replace("_", " "))
         if OPTIONS["log"].get(signal):
             axes.set_yscale("log")
@@ -50,8 +51,9 @@ def tikz(d: Drawing) -> str:
     lines = [r"\begin{tikzpicture}"]
     width = 0.95 * d.width / max(len(signals), 1)
     for n, signal in enumerate(signals):
+        unit = d.options.get("unit", {}).get(signal, "step")
         mode = ", ymode=log" if d.options["log"].get(signal) else ""
-        lines.append(rf"\begin{{axis}}[at={{({n * width:.4g}in,0)}}, width={width * 0.9:.3g}in, height={d.height:.3g}in, xlabel={{step}}, ylabel={{{tex(signal.replace('_', ' '))}}}{mode}, axis lines*=left, font=\footnotesize,")  # fmt: skip
+        lines.append(rf"\begin{{axis}}[at={{({n * width:.4g}in,0)}}, width={width * 0.9:.3g}in, height={d.height:.3g}in, xlabel={{{unit}}}, ylabel={{{tex(signal.replace('_', ' '))}}}{mode}, axis lines*=left, font=\footnotesize,")  # fmt: skip
         lines.append(r"  legend style={at={(0.5,1.03)}, anchor=south, legend columns=-1, draw=none}]")
         for k, m in enumerate(methods):
             runs: dict[str, list[tuple[float, float]]] = {}

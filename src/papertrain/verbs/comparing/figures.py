@@ -160,9 +160,14 @@ def _curves(found: Comparison, width: float) -> tuple[str, Drawing] | None:
         ),
     ][:3]
     rows: list[tuple[Any, ...]] = []
+    units: dict[str, dict[str, None]] = {}
     for signal in wanted:
         for run, found_series in series.items():
-            steps, values = found_series.get(signal, ([], []))
+            line = found_series.get(signal)
+            if line is None:
+                continue
+            steps, values = line.steps, line.values
+            units.setdefault(signal, {})[line.unit] = None
             thin = max(1, len(steps) // POINTS)
             for step, value in list(zip(steps, values))[::thin]:
                 if math.isfinite(value):
@@ -179,7 +184,10 @@ def _curves(found: Comparison, width: float) -> tuple[str, Drawing] | None:
     if not rows:
         return None
     shown = list(dict.fromkeys(r[2] for r in rows))
-    options = {"log": dict.fromkeys(shown, False)}
+    options = {
+        "log": dict.fromkeys(shown, False),
+        "unit": {signal: " or ".join(units[signal]) for signal in shown},
+    }
     return "curves", Drawing(name="curves", title="Learning curves of every run, read from its own log", header=curves.HEADER, rows=tuple(rows), width=min(width, max(2.3 * len(shown), 2.6)),
                              height=2.4, options=options)  # fmt: skip
 

@@ -216,18 +216,21 @@ def is_curve(path: Path) -> bool:
 
 def _signals(file: Path) -> list[Signal]:
     from papertrain.core.findings import Signal
-    from papertrain.monitor.curves import series
+    from papertrain.monitor.curves import lines_of, read
 
     try:
-        found = series(file)
+        found = lines_of(read(file))
     except PapertrainError:
         return []
     steps = [
-        (step, {"train_loss": "loss"}.get(name, name), value)
-        for name, (at, values) in found.items()
-        for step, value in zip(at, values)
+        (step, {"train_loss": "loss"}.get(name, name), value, c.unit)
+        for name, c in found.items()
+        for step, value in zip(c.steps, c.values)
     ]
-    return [Signal(name=n, value=v, step=s, file=str(file)) for s, n, v in sorted(steps, key=lambda x: x[0])]
+    return [
+        Signal(name=n, value=v, step=s, unit=unit, file=str(file))
+        for s, n, v, unit in sorted(steps, key=lambda x: x[0])
+    ]
 
 
 def read_plan_of(work: Workspace | None, method: str, plan: Path | None) -> tuple[Any, list[Config]]:

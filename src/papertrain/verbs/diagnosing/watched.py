@@ -76,7 +76,11 @@ def _match(rule: object, state: SignalState, path: Path) -> Match:
 
     assert isinstance(rule, Cause)
     lines = [
-        LogLine(file=x.file or str(path), line=x.line, text=f"{x.name} = {x.value:g} at step {x.step}")
+        LogLine(
+            file=x.file or str(path),
+            line=x.line,
+            text=f"{x.name} = {x.value:g}" + (f" at {x.unit} {x.step}" if x.step is not None else ""),
+        )
         for x in state.seen[:3]
     ]
     idle = state.name == "gpu_utilization" and rule.name == "throughput-straggler-gpu"

@@ -147,7 +147,7 @@ class Follower:
         self._due = time.monotonic() + 4 * (time.monotonic() - began)
 
     def _judge(self) -> dict[str, Any]:
-        from papertrain.monitor.curves import curves_of
+        from papertrain.monitor.curves import lines_of
         from papertrain.monitor.history import History
         from papertrain.monitor.run import judge
         from papertrain.verbs.watch import _data, _plan_of
@@ -156,16 +156,19 @@ class Follower:
         history = History(self._run.name, self._run.tables, _plan_of(self.path), now=time.time())
         found = judge(history)
         data = _data(found)
-        curves = {n: thinned(x, y) for n, (x, y) in curves_of(history).items()}
-        cards = {n: {raw: thinned(x, y) for raw, x, y in lines} for n, lines in telemetry(history).items()}
+        curves = {n: {**thinned(c.steps, c.values), "unit": c.word} for n, c in lines_of(history).items()}
+        cards = {
+            n: {raw: {**thinned(x, y), "unit": say("sample")} for raw, x, y in lines}
+            for n, lines in telemetry(history).items()
+        }
         marks = [
-            {"signal": s["name"], "step": s["since_step"], "level": s["level"], "says": s["says"]}
+            {"signal": s["name"], "step": s["since_step"], "unit": s["unit"], "level": s["level"], "says": s["says"]}
             for s in data["signals"]
             if s["level"] in ("warning", "critical") and s["since_step"] is not None
         ]
         return {
             "level": data["level"], "says": headline(found), "signals": data["signals"], "curves": curves, "telemetry": cards, "marks": marks,
-            "step": data["last_step"], "total": data["total_steps"], "ended": data["ended"], "left": _left(history, data), "files": [Path(f).name for f in data["files"]],
+            "step": data["last_step"], "unit": data["unit"], "total": data["total_steps"], "ended": data["ended"], "left": _left(history, data), "files": [Path(f).name for f in data["files"]],
         }  # fmt: skip
 
 

@@ -115,7 +115,7 @@ def watched_part(path: Path) -> str:
 
 def curve_parts(path: Path, signals: Sequence[dict[str, Any]]) -> list[str]:
     """Loss first (training and evaluation in one frame), then every other signal that the log holds."""
-    from papertrain.monitor.curves import curves_of
+    from papertrain.monitor.curves import lines_of
     from papertrain.monitor.history import History
     from papertrain.monitor.run import watched
     from papertrain.verbs.page.answers import telemetry
@@ -126,11 +126,17 @@ def curve_parts(path: Path, signals: Sequence[dict[str, Any]]) -> list[str]:
         return []
     run.poll()
     history = History(run.name, run.tables)
-    lines = curves_of(history)
+    lines = lines_of(history)
     marks = marks_of(signals)
-    loss: list[Series] = [(n, *lines[n]) for n in ("train_loss", "eval_loss") if n in lines]
-    parts = [curve("loss", loss, [*marks.get("train_loss", ()), *marks.get("eval_loss", ())])] if loss else []
-    parts += [curve(n, [(n, *lines[n])], marks.get(n, ())) for n in OTHER_CURVES if n in lines]
+    named = [n for n in ("train_loss", "eval_loss") if n in lines]
+    loss: list[Series] = [(n, lines[n].steps, lines[n].values) for n in named]
+    both = [*marks.get("train_loss", ()), *marks.get("eval_loss", ())]
+    parts = [curve("loss", loss, both, unit=lines[named[0]].word)] if loss else []
+    parts += [
+        curve(n, [(n, lines[n].steps, lines[n].values)], marks.get(n, ()), unit=lines[n].word)
+        for n in OTHER_CURVES
+        if n in lines
+    ]
     return parts + [curve(n, cards, unit=say("sample")) for n, cards in telemetry(history).items()]
 
 

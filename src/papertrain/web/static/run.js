@@ -41,7 +41,7 @@ function smoothed(values, share) {
 // uPlot wants one list of steps for all lines.
 function aligned(curves, share) {
   const steps = [...new Set(curves.flatMap(c => [...c.x, ...c.odd]))].sort((a, b) => a - b), at = new Map(steps.map((s, i) => [s, i]));
-  const rows = [], series = [{label: words.step}];
+  const rows = [], series = [{label: curves[0]?.unit || words.step}];
   curves.forEach((curve, i) => {
     const values = new Array(steps.length).fill(null), colour = css(colours[i % colours.length]);
     curve.x.forEach((s, j) => { values[at.get(s)] = curve.y[j]; });
