@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import random
+from pathlib import Path
 
 import pytest
 
+from papertrain.monitor.curves import lines_of, read, several
 from papertrain.monitor.find import read_text
 from papertrain.monitor.history import History
 from papertrain.monitor.run import examine_text
@@ -126,3 +128,23 @@ def test_a_plan_in_steps_says_nothing_on_how_far_counted_rows_have_come() -> Non
     run = history(stepless())
     run.tables[0].facts["max_steps"] = 600.0
     assert run.total_steps is None and run.progress is None
+
+
+def test_values_after_a_damaged_middle_keep_their_places() -> None:
+    rows = stepless().splitlines()
+    rows[10] = '{"loss": 1.2, "lr'
+    c = history("\n".join(rows)).evaluations[0]
+    assert c.steps == [19, 39, 59]  # the damaged row is counted nowhere
+
+
+def test_a_file_that_names_one_and_the_same_step_in_every_row_names_none() -> None:
+    rows = [json.dumps({"step": 0, "loss": 3 - 0.05 * i, "eval_loss": 3.1 - 0.04 * i}) for i in range(1, 31)]
+    run = history("\n".join(rows))
+    assert (run.unit, run.last_step) == ("row", 30) and run.evaluations[0].steps == list(range(1, 31))
+
+
+def test_curves_for_pages_and_figures_say_what_they_count(tmp_path: Path) -> None:
+    (tmp_path / "metrics.jsonl").write_text(stepless() + "\n")
+    found = lines_of(read(tmp_path))
+    assert {n: c.unit for n, c in found.items()} == {"train_loss": "row", "learning_rate": "row", "eval_loss": "row"}
+    assert several({"a": tmp_path})["a"]["eval_loss"].steps == [20, 40, 60]
