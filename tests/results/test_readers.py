@@ -110,7 +110,10 @@ def test_values_are_read_as_written(tmp_path: Path) -> None:
         "failed-judgments",
         "judge-order",
     }
-    assert [(s.value, s.reason) for s in got["table"].scores][-1] == (None, "nothing was measured: scores.csv:4 says '-'")
+    assert [(s.value, s.reason) for s in got["table"].scores][-1] == (
+        None,
+        "nothing was measured: scores.csv:4 says '-'",
+    )
     assert got["numbers"].scores[0].value == 92.80000000000001 and got["numbers"].scores[0].scale == "percent"
 
 

@@ -438,8 +438,8 @@ def test_a_lock_that_another_keeps_ends_in_a_refusal_not_in_a_hang(
 ) -> None:
     import fcntl
 
-    from papertrain.core import files
     from papertrain.core.errors import Refused
+    from papertrain.core.writing import locked
 
     place.reset(CASES[3])
     folder = place.now / "work/.papertrain"
@@ -447,6 +447,6 @@ def test_a_lock_that_another_keeps_ends_in_a_refusal_not_in_a_hang(
     with (folder / "lock").open("a") as other:
         fcntl.flock(other, fcntl.LOCK_EX)
         began = time.monotonic()
-        with pytest.raises(Refused, match="another papertrain"), files.locked(place.now / "work", wait_seconds=0.2):
+        with pytest.raises(Refused, match="another papertrain"), locked(place.now / "work", wait_seconds=0.2):
             pass
         assert time.monotonic() - began < 5
