@@ -148,3 +148,14 @@ def test_curves_for_pages_and_figures_say_what_they_count(tmp_path: Path) -> Non
     found = lines_of(read(tmp_path))
     assert {n: c.unit for n, c in found.items()} == {"train_loss": "row", "learning_rate": "row", "eval_loss": "row"}
     assert several({"a": tmp_path})["a"]["eval_loss"].steps == [20, 40, 60]
+
+
+def test_a_text_that_prints_once_an_epoch_is_told_in_epochs() -> None:
+    e = examine_text("\n".join(f"Epoch: {i}/50 | Train Loss: {3 - 0.05 * i:.3f} | Val Loss: {3.1 - 0.04 * i:.3f}" for i in range(1, 31)))  # fmt: skip
+    assert (e.unit, e.last_step, e.total_steps) == ("epoch", 30, 50)
+    assert "at epoch 30" in next(s.says for s in e.signals if s.name == "train_loss")
+
+
+def test_a_text_with_steps_within_epochs_stays_with_steps() -> None:
+    e = examine_text("\n".join(f"Epoch [{1 + i // 10}/3], Step [{1 + i % 10}/10], Loss: {3 - 0.05 * i:.3f}" for i in range(30)))  # fmt: skip
+    assert (e.unit, e.last_step, e.total_steps) == ("step", 30, 30)

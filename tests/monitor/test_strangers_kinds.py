@@ -67,7 +67,10 @@ def test_rows_below_a_title_of_validation_are_evaluations():
         rows += [f"Average incurred loss: {0.4 / (1 + i):.3f}" for _ in range(5)]
         rows += ["Validation:", f"Average incurred loss: {0.5 / (1 + i) + 0.01 * i:.3f}"]
     e = examine_text("\n".join(rows))
-    assert next(s.says for s in e.signals if s.name == "train_loss") == "falling: 0.09 to 0.015 smoothed, 0.013 at step 29"
+    assert (
+        next(s.says for s in e.signals if s.name == "train_loss")
+        == "falling: 0.09 to 0.015 smoothed, 0.013 at epoch 29"
+    )
     assert next(s.level for s in e.signals if s.name == "eval_loss") in ("warning", "critical")
 
 

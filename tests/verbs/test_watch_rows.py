@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from papertrain.core.texts import language
+from papertrain.report.figures._figure import Drawing
+from papertrain.report.figures.curves import FIGURE, HEADER
 from papertrain.verbs.page.parts import curve_parts
 from papertrain.verbs.watch import watch
 
@@ -69,3 +71,11 @@ def test_chinese_says_rows_too(run: Path) -> None:
 def test_a_page_labels_its_axis_with_rows(run: Path) -> None:
     loss = curve_parts(run, watch([run]).data["signals"])[0]
     assert ">row</text>" in loss and "from row 40" in loss and "not finite at row 41" in loss and "step" not in loss.replace("every later step", "")  # fmt: skip
+
+
+def test_a_figure_of_learning_curves_labels_each_panel_with_its_unit() -> None:
+    rows = tuple(("ours", 1, s, x, 1.0 / x, "runs/a") for s in ("train_loss", "eval_loss") for x in range(1, 9))
+    options = {"log": {}, "unit": {"train_loss": "row", "eval_loss": "step"}}
+    drawing = Drawing(name="curves", title="", header=HEADER, rows=rows, width=5.0, height=2.2, options=options)
+    drawn = FIGURE.tikz(drawing)
+    assert "xlabel={row}, ylabel={train loss}" in drawn and "xlabel={step}, ylabel={eval loss}" in drawn

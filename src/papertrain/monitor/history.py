@@ -167,6 +167,9 @@ class History:
     @cached_property
     def total_steps(self) -> int | None:
         """How long the run was meant to be: its own log says so, else the plan."""
+        if self.unit == "epoch":
+            epochs = self.fact("num_train_epochs")
+            return int(epochs) if epochs is not None and 0 < epochs < 1e12 and self.last_step <= epochs + 1 else None
         steps, total = self.fact("max_steps"), None
         if steps is not None and 0 < steps < 1e12 and self.last_step <= 1.02 * steps + 1:
             total = int(steps)  # a total that the steps have passed counts something else: epochs, batches of one

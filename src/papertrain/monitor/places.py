@@ -41,6 +41,10 @@ def named(column: Column) -> list[int]:
     return [NO_STEP] * len(steps) if len(steps) > 2 and len(set(steps)) == 1 else steps
 
 
+def stepped(steps: Sequence[int]) -> bool:
+    return any(s != NO_STEP for s in steps)
+
+
 def filled(steps: Sequence[int]) -> list[int]:
     """A row without step stands at the step before it."""
     last, found = 0, []
@@ -51,10 +55,12 @@ def filled(steps: Sequence[int]) -> list[int]:
 
 
 def own(column: Column) -> tuple[list[int], Unit]:
-    """The positions of a signal by itself: its steps, its whole epochs where every value has another one, else its rows."""
+    """The positions of a signal by itself: its steps, its whole epochs where every value has another one, else its rows. Steps
+    that are the epochs throughout are called so: a program that prints once an epoch names nothing else."""
     steps = named(column)
-    if any(s != NO_STEP for s in steps):
-        return filled(steps), "step"
+    if stepped(steps):
+        by_epoch = len(steps) > 2 and all(s == e for s, e in zip(steps, column.epochs))
+        return filled(steps), "epoch" if by_epoch else "step"
     whole = [int(e) for e in column.epochs if not isnan(e)]
     if len(set(whole)) == len(steps):
         return whole, "epoch"
@@ -67,14 +73,14 @@ def densest(columns: Mapping[str, Column]) -> Column | None:
     if not found:
         return None
     size = max(len(c) * c.merged for _, c in found)
-    stepped = [x for x in found if len(x[1]) * x[1].merged * 2 >= size and any(s != NO_STEP for s in named(x[1]))]
-    return max(stepped or found, key=lambda x: (len(x[1]) * x[1].merged, -DENSE.index(signal_of(x[0]))))[1]
+    certain = [x for x in found if len(x[1]) * x[1].merged * 2 >= size and stepped(named(x[1]))]
+    return max(certain or found, key=lambda x: (len(x[1]) * x[1].merged, -DENSE.index(signal_of(x[0]))))[1]
 
 
 def among(column: Column, dense: Column | None) -> tuple[list[int], Unit]:
     """The positions of a signal: its own where it has steps, else those of the rows of `dense` that stand before it."""
     steps, unit = own(column)
-    if unit == "step" or dense is None or dense is column:
+    if unit == "step" or dense is None or dense is column or stepped(named(column)):
         return steps, unit
     places, theirs = own(dense)
     lines = list(dense.lines)

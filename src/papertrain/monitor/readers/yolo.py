@@ -53,7 +53,7 @@ def start(table: Table) -> LineParser:
             if held is not None and held[0] != step:
                 flush()
             at = step
-            table.facts["max_steps"] = float(m[2])
+            table.facts["num_train_epochs"] = table.facts["max_steps"] = float(m[2])
             pairs = [
                 (k, v) for k, x in zip(terms, m[3].split()) if k != "train/total_loss" and (v := number(x)) is not None
             ]

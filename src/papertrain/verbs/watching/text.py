@@ -50,6 +50,13 @@ def headline(e: Examination) -> str:
 def reached(e: Examination) -> str:
     from papertrain.monitor.places import shown
 
+    if e.unit == "epoch" and e.total_steps and e.last_step:
+        return say(
+            "epoch {at:,} of {total:,}, {percent:.0f} %",
+            at=e.last_step,
+            total=e.total_steps,
+            percent=100 * min(1, e.last_step / e.total_steps),
+        )
     if e.unit != "step":
         return shown(e.unit, e.last_step)
     if e.total_steps and e.last_step:
