@@ -374,3 +374,13 @@ def test_planning_imports_nothing_heavy(model: str, rows: Path) -> None:
     )
     done = subprocess.run([sys.executable, "-c", code, model, str(rows)], capture_output=True, text=True, timeout=60)
     assert done.stdout.strip() == "[]", done.stderr
+
+
+def test_a_prompt_is_eight_sequences_in_grpo_and_a_pair_two_in_kto(tmp_path: Path) -> None:
+    """TRL 1.16: RepeatSampler gives 900 prompts × 8 completions / 16 a step = 450 optimizer steps; unpairing doubles rows."""
+    (tmp_path / "g.jsonl").write_text("".join(f'{{"prompt": "What is {i} + 1?", "answer": "{i + 1}"}}\n' for i in range(1000)))  # fmt: skip
+    (tmp_path / "p.jsonl").write_text("".join(f'{{"prompt": "What is {i}?", "chosen": "a number {i}", "rejected": "a word"}}\n' for i in range(1000)))  # fmt: skip
+    for file, task, rows in (("g.jsonl", "grpo", 8), ("p.jsonl", "kto", 2), ("p.jsonl", "dpo", 1)):
+        said = plan("Qwen/Qwen2.5-1.5B-Instruct", data=tmp_path / file, gpu="2x A100-80GB", task=task).data["decisions"]
+        value = {d["name"]: d["value"] for d in said}
+        assert value["total_steps"] == -(-900 * rows // value["global_batch_size"]), task

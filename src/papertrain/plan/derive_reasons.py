@@ -100,6 +100,8 @@ def stage_reason(d: Draft, p: Placed, state: str) -> str:
     if x.zero_stage == 0:
         p2p = "" if d.compute.gpu.peer_to_peer else "; without peer-to-peer between these cards stage 3 would be slow"
         return f"{state}: the model fits on every card, so plain data parallelism{p2p}"
+    if p.fits == "unknown":
+        return f"{state}: stage {x.zero_stage} holds least on a card"
     return f"stage {x.zero_stage} is the lowest ZeRO stage that fits ({state})"
 
 

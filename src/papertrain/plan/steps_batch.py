@@ -73,7 +73,17 @@ def train_sequences(task: str, data: DatasetProfile | None, share: float, length
     if packing:
         blocks = packed_blocks(task, data, length)
         return None if blocks is None else max(1, int(blocks * (1 - share)))
-    return max(1, data.examples - held_back(data.examples, share))
+    return max(1, data.examples - held_back(data.examples, share)) * rows_of_one(task, data)
+
+
+ANSWERS = 8
+"""Completions of one prompt in GRPO, TRL's default: each is a sequence of the batch."""
+
+
+def rows_of_one(task: str, data: DatasetProfile) -> int:
+    """Sequences that one example becomes: GRPO samples answers to a prompt, KTO takes a pair apart (TRL 1.16: RepeatSampler,
+    unpair_preference_dataset)."""
+    return ANSWERS if task == "grpo" else 2 if task == "kto" and data.format.startswith("preference") else 1
 
 
 def packed_blocks(task: str, data: DatasetProfile, length: int) -> int | None:

@@ -33,6 +33,8 @@ def applies(job: Job) -> str | None:
         return f"LLaMA-Factory {VERSION} has no classification stage: use the custom script"
     if job.plan.model.kind == "encoder-decoder":
         return f"LLaMA-Factory {VERSION} lays prompt and answer into one sequence: an encoder would read the answer"
+    if job.task == "kto" and job.plan.dataset is not None and job.plan.dataset.format.startswith("preference"):
+        return f"LLaMA-Factory {VERSION} reads KTO from rows with a tag, not from pairs: TRL takes pairs apart"
     if job.task not in STAGES:
         return f"LLaMA-Factory {VERSION} has no stage for the task {job.task}"
     return None

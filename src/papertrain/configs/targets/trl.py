@@ -110,7 +110,10 @@ def data_lines(job: Job) -> list[Line]:
         "rm": "max_length",
         "grpo": "max_completion_length",
     }[job.task]
-    lines.append(Line(length, job.sequence_length, decision="sequence_length"))
+    generated = (
+        "of the rows at hand; answers that are generated may be longer, and are cut there" if job.task == "grpo" else ""
+    )
+    lines.append(Line(length, job.sequence_length, generated, decision="sequence_length"))
     if job.task == "sft":
         lines.append(Line("packing", bool(job.packing), decision="packing"))
         if job.plan.dataset is not None and "messages" in job.plan.dataset.columns:
