@@ -63,7 +63,8 @@ def by_accelerate(path):
     args = launch_command_parser().parse_args(["--config_file", str(path), "train.py"])
     args, *_ = _validate_launch_command(args)
     return {"distributed_type": str(getattr(config.distributed_type, "value", config.distributed_type)), "processes": args.num_processes, "machines": args.num_machines,
-            "mixed_precision": args.mixed_precision, "fsdp_version": config.fsdp_config.get("fsdp_version"), "use_fsdp": bool(args.use_fsdp)}  # fmt: skip
+            "mixed_precision": args.mixed_precision, "fsdp_version": config.fsdp_config.get("fsdp_version"), "use_fsdp": bool(args.use_fsdp),
+            "use_deepspeed": bool(args.use_deepspeed), "deepspeed_file": args.deepspeed_config_file if args.use_deepspeed else None}  # fmt: skip
 
 
 print(

@@ -14,6 +14,7 @@ from patience import LIMIT
 from plans import make_job
 from test_targets import seeded_jobs
 
+from papertrain.configs.programs import deepspeed_file
 from papertrain.configs.target import Job
 from papertrain.configs.targets.accelerate import TARGET as ACCELERATE
 from papertrain.configs.targets.axolotl import TARGET as AXOLOTL
@@ -82,11 +83,16 @@ def by_trl(job: Job) -> dict[str, Any]:
 
 
 def by_accelerate(job: Job) -> dict[str, Any]:
+    """ZeRO-3 is FSDP2 in accelerate's words, with all of it on the host or none; what lies between is told by DeepSpeed's own file."""
     v = job.plan.values()
+    stage, offload = v["zero_stage"], v["offload"] or "none"
+    fully = stage == 3 and offload in ("none", "params+optimizer")
+    by_deepspeed = stage > 0 and not fully
     return {
-        "distributed_type": "FSDP" if v["zero_stage"] == 3 else "MULTI_GPU", "processes": job.devices, "machines": job.nodes,
-        "mixed_precision": {"bf16": "bf16", "fp16": "fp16"}.get(v["precision"], "no"), "use_fsdp": v["zero_stage"] == 3,
-        "fsdp_version": 2 if v["zero_stage"] == 3 else None,
+        "distributed_type": "FSDP" if fully else "DEEPSPEED" if by_deepspeed else "MULTI_GPU", "processes": job.devices, "machines": job.nodes,
+        "mixed_precision": "no" if by_deepspeed else {"bf16": "bf16", "fp16": "fp16"}.get(v["precision"], "no"),
+        "use_fsdp": fully, "fsdp_version": 2 if fully else None,
+        "use_deepspeed": by_deepspeed, "deepspeed_file": deepspeed_file(job, "script") if by_deepspeed else None,
     }  # fmt: skip
 
 
