@@ -32,6 +32,7 @@ make_it() {
       "$home/bin/python" -c 'from llamafactory.hparams import get_train_args' ;;
     deepspeed)
       beside_train
+      pip setuptools wheel  # what builds it without isolation has to be there first
       DS_BUILD_OPS=0 pip --no-deps --no-build-isolation -r requirements/deepspeed.txt
       DS_ACCELERATOR=cpu "$home/bin/python" -c 'from deepspeed.runtime.config import DeepSpeedConfig' ;;
     lmeval)

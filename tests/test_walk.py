@@ -168,7 +168,7 @@ def test_table_and_figure_compile_and_the_page_is_not_empty(walked, tmp_path: Pa
     for folder in ("tables", "figures"):
         shutil.copytree(work / folder, tmp_path / folder)
     (tmp_path / "paper.tex").write_text(
-        r"\documentclass{article}\usepackage{booktabs,graphicx,pgfplots,multirow,siunitx}\pgfplotsset{compat=1.17}\usepgfplotslibrary{fillbetween,colormaps}"
+        r"\documentclass{article}\usepackage{booktabs,graphicx,pgfplots}\pgfplotsset{compat=1.17}\usepgfplotslibrary{fillbetween,colormaps}"
         "\n" r"\input{tables/numbers}\begin{document}\input{tables/main}\begin{figure}\input{figures/main.tikz}\end{figure}"
         r"\includegraphics[width=5cm]{figures/main.pdf}\end{document}" "\n"
     )  # fmt: skip
