@@ -87,16 +87,23 @@ def test_a_trailing_comma_in_json_is_named() -> None:
         "- " * 20_000 + "x",
         "\n".join(["a0: &a0 [x]"] + [f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 9)}]" for i in range(1, 9)]),
         "a: " + "x" * 3_000_000,
+        "a: 1" + "\n" * 500_000 + "b: 2",
         "!!python/object/apply:os.system ['true']: 1",
         "\x00\x01",
     ],
-    ids=["brackets", "braces", "dashes", "aliases", "size", "tag", "control"],
+    ids=["brackets", "braces", "dashes", "aliases", "size", "lines", "tag", "control"],
 )
 def test_hostile_yaml_is_refused_at_once(bomb: str) -> None:
     start = time.process_time()
     with pytest.raises(PapertrainError):
         load(bomb, "bomb.yaml")
     assert time.process_time() - start < 5
+
+
+def test_a_file_of_empty_lines_is_an_empty_file_and_known_as_one_at_once() -> None:
+    start = time.process_time()
+    assert load("\n" * 500_000, "empty.yaml").value is None
+    assert time.process_time() - start < 1
 
 
 def test_no_tag_is_ever_constructed() -> None:

@@ -217,7 +217,7 @@ def any_scrambled(value: str, least: int, *, mixed: bool = False) -> bool:
     """Whether a run of that many letters and digits in it looks made up."""
     runs = _RUNS.findall(value)
     return (
-        any([scrambled(r.ljust(8, r[-1]), mixed=mixed) for r in runs if len(r) >= least])
+        any(scrambled(r.ljust(8, r[-1]), mixed=mixed) for r in runs if len(r) >= least)
         or (not mixed and len(value) >= max(12, least) and scrambled("".join(runs)) and not wordlike(value))
         or (not mixed and re.fullmatch(r"[0-9a-f]{32,}", value) is not None)
     )

@@ -21,7 +21,7 @@ __all__ = ["DELETE", "Document", "Problem", "dump_scalar", "edit", "load", "load
 
 Path = tuple[str | int, ...]
 
-MAX_BYTES, MAX_DEPTH, MAX_NODES = 2 * 2**20, 60, 100_000
+MAX_BYTES, MAX_LINES, MAX_DEPTH, MAX_NODES = 2 * 2**20, 50_000, 60, 100_000
 _INT = re.compile(r"[-+]?[0-9]+")
 _FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
 
@@ -102,6 +102,12 @@ def load(text: str, name: str) -> Document:
 
     _limit(text, name)
     doc = Document(text, name, "yaml")
+    if not text.strip():
+        return doc
+    if (lines := text.count("\n")) > MAX_LINES:
+        raise PapertrainError(
+            f"{lines:,} lines, more than the {MAX_LINES:,} of any config", code="too-large", file=name
+        )
     try:
         yaml = YAML(typ="rt", pure=True)
         yaml.allow_duplicate_keys = True
