@@ -18,6 +18,7 @@ from papertrain.core.project import read_project
 from papertrain.core.redact import Hidden
 from papertrain.core.standing import Standing, short
 from papertrain.core.values import Value
+from papertrain.evidence.encoded import Encoded
 from papertrain.evidence.spellings import COMMON, FIELD, patterns, worth
 
 OWNERS = re.compile(
@@ -103,7 +104,9 @@ def who(told: Iterable[tuple[str, str]]) -> People:
 
 def patterns_of(who: People) -> list[Hidden]:
     """What to look for: each in the ways in which names are written."""
-    found: list[Hidden] = [*patterns(who.names, who.words, who.owners, who.letters), *OWNED, Header(SLURM)]
+    plain = patterns(who.names, who.words, who.owners, who.letters)
+    encoded = Encoded([p for p in plain if isinstance(p, re.Pattern)])
+    found: list[Hidden] = [encoded, *plain, *OWNED, Header(SLURM)]
     standing = Standing(who.users, who.hosts)
     return [*found, standing] if standing else found
 
