@@ -7,13 +7,14 @@ from typing import Literal
 
 from papertrain.core.commands import line
 from papertrain.core.evidence import read_evidence, stale
-from papertrain.core.files import json_object, sha256_file
+from papertrain.core.files import json_object, read_text, sha256_file
 from papertrain.core.gate import confirmation
 from papertrain.core.texts import say
 from papertrain.core.values import Mode, Value
 from papertrain.core.ways import too_large
 from papertrain.core.workspace import Run, Workspace
 from papertrain.evidence.lines import launching, planning, proposed, scorable, smaller, unscorable, untrainable
+from papertrain.evidence.tables import contradictions
 from papertrain.evidence.test_set import FILES, lacks_test, named_files, unpredicted
 
 State = Literal["done", "unconfirmed", "missing", "stale"]
@@ -272,11 +273,17 @@ def _results(work: Workspace, grid: list[Run]) -> Step:
     command = line("papertrain", "compare", work.root, "-o", work.root)
     if not table.is_file():
         return Step(step=5, name="results", state="missing", because=say("no tables/main.tex"), next=command)
-    held = stale(work.root, read_evidence(work.root))
+    entries = read_evidence(work.root)
+    held = stale(work.root, entries)
     if held:
         first = next(iter(held))
         because = say("{n} numbers are stale: {id}: {why}", n=len(held), id=first, why=held[first])
         again = line("papertrain", "evaluate", work.root) if done else command
+        return Step(step=5, name="results", state="stale", because=because, next=again)
+    names = [f"tables/{p.name}" for p in (work.root / "tables").iterdir() if p.is_file()]
+    if differs := next(contradictions(names, lambda name: read_text(work.root / name), entries), None):
+        because = f"{differs.file}:{differs.line}: {differs.says}"
+        again = line("papertrain", "compare", work.root, "-o", work.root, "--overwrite")
         return Step(step=5, name="results", state="stale", because=because, next=again)
     newest = max((p.stat().st_mtime for p in (work.root / "results").glob("*/metrics.json")), default=0.0)
     if newest > table.stat().st_mtime + 1:

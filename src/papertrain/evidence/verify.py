@@ -20,6 +20,7 @@ from papertrain.core.results import Evidence
 from papertrain.core.texts import say
 from papertrain.core.values import Value
 from papertrain.evidence.bundle import Archive
+from papertrain.evidence.tables import contradictions
 
 
 class Fault(Value, frozen=True, kw_only=True):
@@ -79,6 +80,10 @@ def verify(archive: Archive, recompute: Recompute) -> Verdict:
         if said:
             faults.append(Fault(file=number.file, says=f"{number.id}: {said}"))
         reread += found
+    faults += [
+        Fault(file=f"{d.file}:{d.line}", says=d.says)
+        for d in contradictions(present, lambda name: archive.read(name).decode("utf-8", "replace"), entries)
+    ]
     left = sum(1 for e in entries if e.value is not None and e.id not in old) - reread
     if old:
         notes.append(
