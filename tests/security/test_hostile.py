@@ -6,19 +6,13 @@ import json
 import os
 import random
 import shutil
-import timeit
 from pathlib import Path
 
 import pytest
 import scene
 from hostile import CONFIG, Hostile, kinds
+from patience import slowness
 from runner import command, warm
-
-
-def slowness() -> float:
-    """How much slower than an idle core of 2024 this one is now (1 or more): neighbours of a virtual machine count as well."""
-    return max(1.0, min(timeit.repeat(lambda: sum(i * i for i in range(1_000_000)), number=1, repeat=5)) / 0.05)
-
 
 SECONDS, BYTES = 2.0 * slowness(), 500 * 10**6
 ALL = list(kinds())
