@@ -68,6 +68,10 @@ def test_what_a_person_edited_is_left_alone_and_overwritten_only_when_told(tmp_p
     assert edited.read_text().endswith("# mine\n") and other.read_text() == written, "the others are written"
     assert generate(work).warnings, "it is still a person's file the next time"
     assert "# mine" in generate(work, dry_run=True).body
+    shown = generate(work, dry_run=True, overwrite=True)
+    assert shown.action == f"papertrain generate {work} --overwrite", "what was shown is what the next command does"
+    generate(work, overwrite=True)
+    assert str(generate(work, dry_run=True).action).startswith(f"papertrain launch {work}"), "nothing is left to write"
     generate(work, overwrite=True)
     assert not edited.read_text().endswith("# mine\n")
 

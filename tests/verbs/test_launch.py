@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -259,6 +260,41 @@ def test_without_any_environment_that_is_what_is_said(tmp_path: Path, monkeypatc
         launch(work, yes=True)
     assert "torchrun" not in caught.value.says and "pip install" in str(caught.value.command)
     assert any("no training environment" in w for w in launch(work).warnings)
+
+
+@pytest.mark.parametrize("lang", ["en", "zh"])
+def test_what_shards_the_plan_is_asked_for_with_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lang: str) -> None:  # fmt: skip
+    """14 B in full on four cards fits only sharded: an environment without DeepSpeed could not start it as it was planned."""
+    from papertrain.core.texts import language
+    from papertrain.verbs.launching import cells, here
+    from papertrain.verbs.plan import plan
+
+    data = tmp_path / "sft.jsonl"
+    data.write_text("".join(json.dumps({"instruction": f"Say {i}", "output": "word " * 60}) + "\n" for i in range(900)))
+    plan("Qwen/Qwen2.5-14B-Instruct", data=data, gpu="4x A100-80GB", method="full", host_ram="512GB", output=tmp_path / "work")  # fmt: skip
+    generate(tmp_path / "work")
+    token = language.set(lang)
+    try:
+        with monkeypatch.context() as m:
+            m.setattr(here, "read_environment", lambda *a, **k: None)
+            report = launch(tmp_path / "work")
+            assert str(report.action).endswith("accelerate deepspeed")
+            assert any(
+                ("没有找到带 torch" if lang == "zh" else "no training environment") in w for w in report.warnings
+            )
+        there = SimpleNamespace(python=sys.executable, version=lambda name: "2.13.0" if name == "torch" else None, path=sys.prefix)  # fmt: skip
+        monkeypatch.setattr(here, "read_environment", lambda *a, **k: there)
+        work = Workspace(tmp_path / "work")
+        one = cells.prepared(work, work.grid()[0], there, target=None, launcher=None, resume=False, overwrite=False, more=(), shown=[])  # type: ignore[arg-type]  # fmt: skip
+        lacking = here.cannot_start(work, one, here.read_environment("auto"))
+        assert lacking is not None and lacking.code == "no-sharding" and str(lacking.command).endswith("pip install deepspeed")  # fmt: skip
+        (tmp_path / "work/configs/ours/script/ds_zero2.json").unlink()
+        gone = here.cannot_start(work, one, here.read_environment("auto"))
+        assert gone is not None and gone.command == f"papertrain generate {tmp_path / 'work'}"
+        for error in (lacking, gone):
+            assert ("无法按计划启动" if lang == "zh" else "as planned") in error.one_line(), error.one_line()
+    finally:
+        language.reset(token)
 
 
 def test_a_wish_that_nobody_knows_is_answered_with_the_nearest(tmp_path: Path) -> None:

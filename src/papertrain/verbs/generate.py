@@ -122,12 +122,12 @@ def generate(
         say("no program here can train {model}: its values stand in plans/{name}/plan.md, for a program of your own (kind = \"command\" in study.toml)", model=job.plan.model.name, name=job.name)
         for job in todo if unstartable(job)
     ]  # fmt: skip
-    step = None if dry_run or out is not None else next_step(place, settled)
+    step = None if (dry_run and changed) or out is not None else next_step(place, settled)
     action = (
         line("papertrain", "status", work, "--confirm", "derive")
         if unconfirmed and settled == "standard"
-        else line("papertrain", "generate", work)
-        if dry_run
+        else line("papertrain", "generate", work, *(["--overwrite"] if overwrite else []))
+        if dry_run and changed
         else step.next
         if step is not None and step.step > 3 and any(r.state != "missing" for r in place.grid())
         else line("cat", place.root / f"plans/{todo[0].name}/plan.md")

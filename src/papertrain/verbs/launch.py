@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from papertrain.core.params import Arg, DryRunArg, EnvArg, ModeArg, OverwriteArg
 from papertrain.core.report import Report
+from papertrain.core.sentences import translated
 from papertrain.core.texts import say
 
 if TYPE_CHECKING:
@@ -127,7 +128,7 @@ def launch(
                               supervise=supervise, requeue=requeue, repair=repair)  # fmt: skip
         if stopped is not None:
             warnings = [w for w in warnings if w != stopped.says]
-            warnings.append("; ".join((stopped.says.partition(";")[0], *stopped.ask)))
+            warnings.append("; ".join(map(translated, (stopped.says.partition(";")[0], *stopped.ask))))
             again = stopped.command or again
         return Report(verb="launch", mode=settled, result=say("{n} to start: {first}", n=len(todo), first=", ".join(one.run.id for one in todo[:3])),
                       body=body, explanation=showing.tested(space, todo, array, environment) or why, action=again,

@@ -50,9 +50,10 @@ def cannot_start(work: Workspace, one: Ready, environment: Environment | None) -
     """Why the program of this cell would not even start here: known before anything is written."""
     torch = environment is not None and environment.python is not None and environment.version("torch") is not None
     if one.program.kind == "python" and not torch and not one.start.submits:
+        install = " ".join([INSTALL, *(name for name in one.program.needs if "/" not in name)])
         return PapertrainError(
             "no training environment with torch was found", code="no-environment",
-            ask=["--env PATH of a venv or conda folder that has torch and transformers", f"or make one: {INSTALL}"], command=INSTALL,
+            ask=["--env PATH of a venv or conda folder that has torch and transformers", f"or make one: {install}"], command=install,
         )  # fmt: skip
     lacking = _lacking(work, one, environment)
     if lacking is not None:
