@@ -35,11 +35,20 @@ def run(*args: object, timeout: float = 900) -> subprocess.CompletedProcess[str]
     )
 
 
+def last_words(work: Path) -> str:
+    """What the runs themselves said, and the room that is left: a machine that is not at hand fails in its own ways."""
+    logs = sorted(work.glob("runs/*/*.log"), key=lambda p: p.stat().st_mtime)[-2:]
+    free = shutil.disk_usage(work if work.exists() else work.parent).free
+    return (
+        "".join(f"\n== {p.name}\n{p.read_text(errors='replace')[-2500:]}" for p in logs) + f"\n{free / 1e9:.1f} GB free"
+    )
+
+
 @pytest.fixture(scope="module")
 def walked(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict, str]:  # type: ignore[type-arg]
     work = tmp_path_factory.mktemp("walk") / "demo"
     done = run("demo", "--fast", "-o", work, "--env", TRAIN, "--json")
-    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+    assert done.returncode == 0, done.stdout[-1500:] + done.stderr[-1500:] + last_words(work)
     return work, json.loads(done.stdout), done.stderr
 
 
