@@ -88,6 +88,16 @@ def test_a_failure_is_exit_1_with_the_way_to_the_diagnosis(tmp_path: Path) -> No
     assert Workspace(work).grid()[-1].state == "failed"
 
 
+def test_a_failure_says_what_the_program_said_and_on_which_line(tmp_path: Path) -> None:
+    work = study(tmp_path, "print('step 1')\nraise OSError(28, 'No space left on device', 'runs/checkpoint-6')")
+    report = launch(work, run="base.toy.1", yes=True)
+    log = work / "runs/base.toy.1/stdout.log"
+    last = log.read_text().rstrip().splitlines()
+    words = "OSError: [Errno 28] No space left on device: 'runs/checkpoint-6'"
+    assert last[-1] == words
+    assert report.explanation == f"its last words: {words} ({log}:{len(last)})"
+
+
 def test_a_failed_run_is_set_aside_before_the_next_attempt(tmp_path: Path) -> None:
     work = study(tmp_path, "raise SystemExit(7)")
     launch(work, run="base.toy.1", yes=True)

@@ -24,6 +24,7 @@ from papertrain.run.progress import Follower
 from papertrain.verbs.launching import before, showing, starting
 from papertrain.verbs.launching.here import cannot_start, variables
 from papertrain.verbs.launching.ready import Ready, ready
+from papertrain.verbs.launching.told import last_said
 
 if TYPE_CHECKING:
     from papertrain.core.environment import Environment
@@ -139,7 +140,7 @@ def _told(work: Workspace, run: Run, place: Path, folder: str, record: dict[str,
     resumed = any(x.get("event") == "resume" for x in lines)
     if record["exit_code"] != 0 or not resumed or not steps or steps[-1]["step"] != STEPS:
         return Report(verb="launch", mode=mode, level="error", result=say("the smoke run of {run} failed with exit code {code}", run=run.id, code=record["exit_code"]),
-                      explanation=say("its output is in {log}", log=place / "stdout.log"), action=line("papertrain", "diagnose", place), data={"runs": [record], "started": True})  # fmt: skip
+                      explanation=last_said(place / "stdout.log"), action=line("papertrain", "diagnose", place), data={"runs": [record], "started": True})  # fmt: skip
     measured = _measured(steps, place)
     plan = work.plan(run.method)
     with Writer(work.root, overwrite=True) as w:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import linecache
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from papertrain.core.commands import line
@@ -68,7 +70,19 @@ def _outcome(space: Workspace, todo: Sequence[Ready], records: Sequence[dict[str
         return say("{run} was stopped by {signal}, exit code {code}", run=run, signal=stopped, code=code), why, again, "error"  # fmt: skip
     left = len(todo) - len(records)
     result = say("{run} failed with exit code {code}", run=run, code=code) + (say("; {n} not started", n=left) if left else "")  # fmt: skip
-    return result, say("its output is in {log}", log=place / "stdout.log"), line("papertrain", "diagnose", place), "error"  # fmt: skip
+    return result, last_said(place / "stdout.log"), line("papertrain", "diagnose", place), "error"
+
+
+def last_said(log: Path) -> str:
+    """What the program said when it ended: the exception with its text, where there is one."""
+    from papertrain.monitor.rules.last_words import last_words
+
+    found = last_words(log)
+    text = " ".join(linecache.getline(str(log), found[0]).split()) if found is not None and found[0] else ""
+    linecache.clearcache()
+    if not text:
+        return say("its output is in {log}", log=log)
+    return say("its last words: {words} ({log}:{line})", words=text[:200], log=log, line=found[0] if found else 0)
 
 
 def scoring(space: Workspace, run: str) -> str:
