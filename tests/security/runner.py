@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import importlib
 import io
 import os
@@ -45,6 +46,9 @@ def warm() -> None:
         if "script_files" not in module.name and not module.name.endswith(("__main__", ".extract")):
             with contextlib.suppress(ImportError):
                 importlib.import_module(module.name)
+    # What the test program holds is no work of the child's collector.
+    gc.collect()
+    gc.freeze()
 
 
 def _resident() -> int:
