@@ -34,7 +34,7 @@ RULE = cause(
     kinds=(
         (
             "Error building extension|\\bnvcc\\b|CUDA_HOME|torch_extensions.{0,120}|ninja is required|op_builder|JIT",
-            "ImportError: /root/.cache/torch_extensions/py310_cu118/cpu_adam/cpu_adam.so: cannot open shared object file: No such file or directory",
+            "ImportError: /home/ada/.cache/torch_extensions/py310_cu118/cpu_adam/cpu_adam.so: cannot open shared object file: No such file or directory",
         ),
     ),
     fires="deepspeed.ops.op_builder.builder.CUDAMismatchException: >- DeepSpeed Op Builder: Installed CUDA version 12.4 does not match the version torch was compiled with 11.8, unable to compile cuda/cpp extensions without a matching cuda version.\nAttributeError: 'DeepSpeedCPUAdam' object has no attribute 'ds_opt_adam'",
