@@ -219,3 +219,15 @@ def test_a_form_answers_as_the_command_does_and_renders_nothing_unescaped(page, 
     )
     assert page.get("/verb/fix", headers=host, cookies=cookies).status_code == 404
     assert page.get("/report/0", headers=host, cookies=cookies).status_code == 400
+
+
+def test_json_is_printed_where_the_output_has_no_bytes_below_it() -> None:
+    """A notebook's output, or a text that a caller collects, has no `buffer`."""
+    import contextlib
+    import io
+
+    from papertrain.cli import main
+
+    with contextlib.redirect_stdout(io.StringIO()) as out:
+        assert main(["explain", "learning_rate", "--json"]) == 0
+    assert json.loads(out.getvalue())["verb"] == "explain"

@@ -194,3 +194,11 @@ def test_a_picture_in_a_page_stays_whole_and_the_text_around_it_does_not() -> No
     left = redact(f'<p>{token}</p><img src="{picture}"><p>{token}</p>')
     assert picture in left and token not in left and left.count("redacted") == 2
     assert token not in redact(f"data:image/png;base64,{token}")
+
+
+def test_a_few_letters_and_digits_alone_are_kept_but_for_private_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    from papertrain.core.secret_shapes import shapes_in
+
+    for text in ("x17", "seed42", "abcDEF123456", "a" * 12):
+        assert redact(text) == text and not list(shapes_in(text))
+    assert redact("k" * 3 + "=" + "abcDEF123456ghi") != "" and redact("sk-" + "a1B2" * 10) != "sk-" + "a1B2" * 10

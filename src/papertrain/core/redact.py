@@ -68,6 +68,8 @@ class Hidden(Protocol):
     def search(self, text: str, /) -> object | None: ...
 
 
+BARE = 12
+"""So few letters and digits with no sign between them are no secret by their shape, nor a name with its value."""
 PICTURE = re.compile(r"(data:image/(?:png;base64,iVBORw0KGgo|jpeg;base64,/9j/|gif;base64,R0lGOD)[A-Za-z0-9+/]+={0,2})")
 """A picture in a page: among 100,000 letters of Base64 some stand as in a token, and the rest would be no picture."""
 
@@ -76,12 +78,13 @@ def redact(text: str, *, terminal: bool = False, extra: Iterable[Hidden] = ()) -
     """The text without secrets; without private names too, unless it stays on the user's own terminal."""
     if "data:image/" in text and len(parts := PICTURE.split(text)) > 1:
         return "".join(x if i % 2 else redact(x, terminal=terminal, extra=extra) for i, x in enumerate(parts))
-    if not text.isprintable():
-        text = spelled(text)
-    if not text.isprintable() and CONTROL.search(text):
-        # A sequence may stand between a word and a secret, or inside a secret: it is a gap, but not inside of one.
-        text = _without_secrets(_closed(CONTROL.sub(_GAP, text))).replace(_GAP, "")
-    text = _without_secrets(parted(text))
+    if not (len(text) <= BARE and text.isascii() and text.isalnum()):
+        if not text.isprintable():
+            text = spelled(text)
+        if not text.isprintable() and CONTROL.search(text):
+            # A sequence may stand between a word and a secret, or inside a secret: it is a gap, but not inside of one.
+            text = _without_secrets(_closed(CONTROL.sub(_GAP, text))).replace(_GAP, "")
+        text = _without_secrets(parted(text))
     for pattern in (*extra, *_own_patterns()):
         text = pattern.sub("[redacted]", text)
     return (text if terminal else redact_private(text)).replace(_GAP, "")

@@ -161,8 +161,12 @@ def _print_json(content: dict[str, Any]) -> None:
     if len(blob) < 2**20:
         blob = msgspec.json.format(blob, indent=1)
     sys.stdout.flush()
-    sys.stdout.buffer.write(blob + b"\n")
-    sys.stdout.buffer.flush()
+    buffer = getattr(sys.stdout, "buffer", None)
+    if buffer is None:  # a notebook's output, or a text that a caller collects
+        sys.stdout.write(blob.decode() + "\n")
+        return
+    buffer.write(blob + b"\n")
+    buffer.flush()
 
 
 def _print(text: str) -> None:
