@@ -9,7 +9,7 @@ import time
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from patience import slowness
+from patience import quick
 
 from papertrain.core.errors import PapertrainError
 from papertrain.core.yaml import DELETE, dump_scalar, edit, load, load_any, load_json
@@ -98,13 +98,13 @@ def test_hostile_yaml_is_refused_at_once(bomb: str) -> None:
     start = time.process_time()
     with pytest.raises(PapertrainError):
         load(bomb, "bomb.yaml")
-    assert time.process_time() - start < 5 * slowness()
+    assert quick(time.process_time() - start, 5)
 
 
 def test_a_file_of_empty_lines_is_an_empty_file_and_known_as_one_at_once() -> None:
     start = time.process_time()
     assert load("\n" * 500_000, "empty.yaml").value is None
-    assert time.process_time() - start < 1 * slowness()
+    assert quick(time.process_time() - start, 1)
 
 
 def test_no_tag_is_ever_constructed() -> None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import html
 import re
-from pathlib import Path
 from urllib.parse import quote, quote_plus
 
 import pytest
+from patience import grows_with_length_only
 
 from papertrain.core.redact import redact
 from papertrain.evidence.anonymous import traces
@@ -69,20 +69,9 @@ def test_a_piece_that_holds_the_name_and_more_keeps_the_rest() -> None:
 
 @pytest.mark.parametrize("text", ["a 5%20b and 100%", "x=3D &lt;b&gt; \\u0041 \\x1b ~/runs a+b=1%", "％ｄ １２", "%zz &nosuch; &#99999999; \\ud83d", "lr=1e-5&bs=8 c++ ~", "=E9=80 broken %C3"])  # fmt: skip
 def test_what_names_nobody_stays_to_the_letter(text: str) -> None:
-    for pattern in (re.compile("nobody"), re.compile("zzz|b and")):
-        shown = Encoded([pattern]).sub("[redacted]", text)
-        assert shown == text or "b and" in text
-    assert redact(text, extra=[Encoded([re.compile("nobody")])]) == redact(text)
+    assert Encoded([re.compile("nobody")]).sub("[redacted]", text) == text
 
 
-def test_a_page_of_entities_takes_time_that_grows_with_its_length_only(tmp_path: Path) -> None:
-    import time
-
-    def seconds(n: int) -> float:
-        text = "&quot;loss&quot;: 1.5, %20 &amp; a+b~c \\u0041 " * n
-        began = time.process_time()
-        redact(text, extra=HIDE)
-        return time.process_time() - began
-
-    short, long = min(seconds(500) for _ in range(3)), min(seconds(2000) for _ in range(2))
-    assert long < 9 * max(short, 0.01), (short, long)
+def test_a_page_of_entities_takes_time_that_grows_with_its_length_only() -> None:
+    piece = "&quot;loss&quot;: 1.5, %20 &amp; a+b~c \\u0041 "
+    assert grows_with_length_only(lambda text: redact(text, extra=HIDE), piece, 20_000)

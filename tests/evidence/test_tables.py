@@ -15,12 +15,12 @@ import scene
 
 from papertrain import verbs
 from papertrain.core.evidence import read_evidence
-from papertrain.evidence.tables import _rounded, contradictions
+from papertrain.evidence.tables import _rounded, contradictions, is_table
 
 
 def told(root: Path) -> list[tuple[str, int, str]]:
-    names = [p.relative_to(root).as_posix() for p in (root / "tables").iterdir()]
-    return [tuple(d) for d in contradictions(names, lambda n: (root / n).read_text("utf-8"), read_evidence(root))]
+    names = [n for p in (root / "tables").iterdir() if is_table(n := p.relative_to(root).as_posix())]
+    return [tuple(d) for d in contradictions(((n, (root / n).read_text("utf-8")) for n in names), read_evidence(root))]
 
 
 @pytest.fixture
@@ -83,6 +83,18 @@ def test_a_table_that_somebody_wrote_is_passed_over(compared: Path) -> None:
     (compared / "tables/mine.tex").write_text("Ours & 99.9 & 12 \\\\\n% E1 said so\n")
     (compared / "tables/mine.csv").write_text("a,b\n1,2\n")
     assert told(compared) == []
+
+
+@pytest.mark.parametrize("content", [b"\0" * 9000, b"evidence,value\nE1,\0\0\n", b"evidence,value\nE1," + b"9" * 200_000 + b"\n", b"evidence,value\n\xff\xfeE1,nan\n", b'"' * 999, b""])  # fmt: skip
+def test_a_table_that_is_broken_stops_neither_status_nor_the_verification(compared: Path, tmp_path: Path, content: bytes) -> None:  # fmt: skip
+    (compared / "tables/more.csv").write_bytes(content)
+    (compared / "tables/more.tex").write_bytes(content)
+    assert verbs.load("status")(compared).data["steps"]
+    verbs.load("package")(compared, output=tmp_path / "bundle")
+    for name in ("more.csv", "more.tex"):  # as somebody may have put them there afterwards
+        (tmp_path / "bundle/tables" / name).write_bytes(content)
+    faults = verbs.load("package")(verify=tmp_path / "bundle").data["faults"]
+    assert all(f["file"].startswith("tables/more.") and len(f["says"]) < 120 for f in faults), faults
 
 
 @pytest.mark.parametrize(("shown", "value", "right"), [("57.0", 0.57, True), ("57.1", 0.57, False), (r"\textbf{81.25}", 0.8125, True), ("$-$3.1", -3.14, True), ("3.1", -3.14, False),

@@ -12,7 +12,7 @@ import types
 from pathlib import Path
 
 import pytest
-from patience import slowness
+from patience import quick
 
 from papertrain.core.errors import PapertrainError
 from papertrain.monitor.callback import Alarm, Watch, trainer_callback
@@ -64,9 +64,7 @@ def test_logging_costs_less_than_a_thousandth_of_a_hundred_millisecond_step():
     begin = time.process_time()
     for i in range(200, 2200):
         watch.log(i, loss=2 - i / 10000, grad_norm=1.0)
-    assert (
-        time.process_time() - begin
-    ) / 2000 < 1e-4 * 3 * slowness()  # three times the goal: other tests share the machine
+    assert quick((time.process_time() - begin) / 2000, 3e-4), "three times the goal: other tests share the machine"
 
 
 def test_nothing_is_imported_and_no_pattern_compiled_once_the_loop_runs():

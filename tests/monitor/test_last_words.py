@@ -66,7 +66,7 @@ def test_the_tail_is_read_again_only_where_the_file_has_changed(tmp_path):
     assert last_words(log) is None and last_words(log) is None
     assert module._words.cache_info().misses == 1
     log.write_text(ROWS + TRACE + "ValueError: bad\n")
-    assert last_words(log) == (34, "ValueError")
+    assert last_words(log) == (34, "ValueError", "ValueError: bad")
     log.unlink()
     assert last_words(log) is None
 

@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 
 import pytest
-from patience import slowness
+from patience import quick
 
 from papertrain.core.errors import PapertrainError
 from papertrain.core.results import Evidence
@@ -296,7 +296,7 @@ def test_no_text_makes_it_crash_or_hang(text: str) -> None:
     started = time.process_time()
     held(text)
     claimed(text)
-    assert time.process_time() - started < 10 * slowness()
+    assert quick(time.process_time() - started, 10)
 
 
 def test_a_file_that_is_no_text_is_one_line(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import scene
 from hostile import CONFIG, Hostile, kinds
-from patience import slowness
+from patience import quick
 from runner import command, warm
 
 SECONDS, BYTES = 2.0, 500 * 10**6
@@ -90,14 +90,12 @@ def answers(place: Path, chosen: list[Hostile]) -> tuple[list[str], int, float, 
             path = here if one.file in ("config.json", "model.safetensors") else here / one.file
             argv = [word.replace("{}", str(path)).replace("{dir}", str(here)) for word in verb]
             done = command(*argv, cwd=here, wall=20)
-            limit = SECONDS
             if done.seconds > SECONDS and not done.late:
-                limit *= slowness()
                 done = min(done, command(*argv, cwd=here, wall=20), key=lambda d: d.seconds)
             count, slowest, largest = count + 1, max(slowest, done.seconds), max(largest, done.bytes)
             text = done.out + done.err
             what = f"{one.name}: {' '.join(verb)}: "
-            if done.late or done.seconds > limit:
+            if done.late or not quick(done.seconds, SECONDS):
                 wrong.append(what + f"{done.seconds:.1f} s")
             if done.bytes > BYTES:
                 wrong.append(what + f"{done.bytes / 1e6:.0f} MB")
@@ -165,5 +163,5 @@ def test_what_is_no_file_is_refused_without_reading_it(place: Path, kind: str) -
             wall=15,
             first=(lambda: os.setuid(65534)) if kind == "unreadable" and os.geteuid() == 0 else None,
         )
-        assert done.code in (0, 1, 2, 3) and not done.late and done.seconds < SECONDS * slowness(), (kind, verb, done)
+        assert done.code in (0, 1, 2, 3) and not done.late and quick(done.seconds, SECONDS), (kind, verb, done)
         assert "Traceback" not in done.err

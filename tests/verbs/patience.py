@@ -19,6 +19,24 @@ def until(what: Callable[[], object], *, going: Callable[[], bool] = lambda: Tru
         time.sleep(every)
 
 
-def slowness() -> float:
-    """How much slower than an idle core of 2024 this one is now (1 or more): neighbours of a virtual machine count as well."""
-    return max(1.0, min(timeit.repeat(lambda: sum(i * i for i in range(1_000_000)), number=1, repeat=5)) / 0.04)
+def quick(seconds: float, limit: float) -> bool:
+    """Whether that much processor time is below the limit of an idle core of 2024, or of this one as it is now: neighbours of a
+    virtual machine make it slower too."""
+    if seconds < limit:
+        return True
+    yardstick = min(timeit.repeat(lambda: sum(i * i for i in range(1_000_000)), number=1, repeat=5))
+    return seconds < limit * max(1.0, yardstick / 0.04)
+
+
+def grows_with_length_only(act: Callable[[str], object], piece: str, length: int = 15_000) -> bool:
+    """Whether four times the text takes about four times the processor time; it would be sixteen times if each piece looked at
+    all that follows."""
+
+    def seconds(n: int) -> float:
+        text = "key " + piece * (n // len(piece))
+        began = time.process_time()
+        act(text)
+        return time.process_time() - began
+
+    short, long = min(seconds(length) for _ in range(3)), min(seconds(4 * length) for _ in range(2))
+    return long < 9 * max(short, 0.01)

@@ -78,13 +78,12 @@ def redact(text: str, *, terminal: bool = False, extra: Iterable[Hidden] = ()) -
     """The text without secrets; without private names too, unless it stays on the user's own terminal."""
     if "data:image/" in text and len(parts := PICTURE.split(text)) > 1:
         return "".join(x if i % 2 else redact(x, terminal=terminal, extra=extra) for i, x in enumerate(parts))
-    if not (len(text) <= BARE and text.isascii() and text.isalnum()):
-        if not text.isprintable():
-            text = spelled(text)
-        if not text.isprintable() and CONTROL.search(text):
-            # A sequence may stand between a word and a secret, or inside a secret: it is a gap, but not inside of one.
-            text = _without_secrets(_closed(CONTROL.sub(_GAP, text))).replace(_GAP, "")
-        text = _without_secrets(parted(text))
+    if not text.isprintable():
+        text = spelled(text)
+    if not text.isprintable() and CONTROL.search(text):
+        # A sequence may stand between a word and a secret, or inside a secret: it is a gap, but not inside of one.
+        text = _without_secrets(_closed(CONTROL.sub(_GAP, text))).replace(_GAP, "")
+    text = _without_secrets(parted(text))
     for pattern in (*extra, *_own_patterns()):
         text = pattern.sub("[redacted]", text)
     return (text if terminal else redact_private(text)).replace(_GAP, "")
@@ -112,6 +111,8 @@ def _closed(gapped: str) -> str:
 
 
 def _without_secrets(text: str) -> str:
+    if len(text) <= BARE and text.isascii() and text.isalnum():
+        return text
     text = without_shapes(text, _stand_in)
     parts, at = [], 0
     for _, start, end in named(text):

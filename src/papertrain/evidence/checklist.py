@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Literal
 
 from papertrain.core.commands import line
+from papertrain.core.errors import PapertrainError
 from papertrain.core.evidence import read_evidence, stale
 from papertrain.core.files import json_object, read_text, sha256_file
 from papertrain.core.gate import confirmation
@@ -14,7 +17,7 @@ from papertrain.core.values import Mode, Value
 from papertrain.core.ways import too_large
 from papertrain.core.workspace import Run, Workspace
 from papertrain.evidence.lines import launching, planning, proposed, scorable, smaller, unscorable, untrainable
-from papertrain.evidence.tables import contradictions
+from papertrain.evidence.tables import contradictions, is_table
 from papertrain.evidence.test_set import FILES, lacks_test, named_files, unpredicted
 
 State = Literal["done", "unconfirmed", "missing", "stale"]
@@ -280,8 +283,7 @@ def _results(work: Workspace, grid: list[Run]) -> Step:
         because = say("{n} numbers are stale: {id}: {why}", n=len(held), id=first, why=held[first])
         again = line("papertrain", "evaluate", work.root) if done else command
         return Step(step=5, name="results", state="stale", because=because, next=again)
-    names = [f"tables/{p.name}" for p in (work.root / "tables").iterdir() if p.is_file()]
-    if differs := next(contradictions(names, lambda name: read_text(work.root / name), entries), None):
+    if differs := next(contradictions(_tables(work), entries), None):
         because = f"{differs.file}:{differs.line}: {differs.says}"
         again = line("papertrain", "compare", work.root, "-o", work.root, "--overwrite")
         return Step(step=5, name="results", state="stale", because=because, next=again)
@@ -294,6 +296,14 @@ def _results(work: Workspace, grid: list[Run]) -> Step:
         because += "; " + say("{n} cells still to run: {runs}", n=len(open_cells), runs=", ".join(open_cells[:3]))
         return Step(step=5, name="results", state="missing", because=because, next=launching(work))
     return Step(step=5, name="results", state="done", because=because, next="")
+
+
+def _tables(work: Workspace) -> Iterator[tuple[str, str]]:
+    """(name, text) of each table that can be read."""
+    for name in sorted(f"tables/{p.name}" for p in (work.root / "tables").iterdir()):
+        if is_table(name):
+            with suppress(PapertrainError):
+                yield name, read_text(work.root / name)
 
 
 def _package(work: Workspace) -> Step:

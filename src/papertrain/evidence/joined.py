@@ -64,17 +64,15 @@ def exact(text: str) -> list[str]:
 
 
 def atom(letter: str, *, fold: bool = False) -> str:
-    """Letters as they are, or both; a backslash also doubled, where JSON stands in JSON; accents also as LaTeX and HTML
-    write them."""
+    """Letters as they are, or both; a backslash also doubled, where JSON stands in JSON; accents also as LaTeX
+    writes them. What stands for a letter in a page or an address is read before (`encoded`)."""
     if letter == "\\":
         return r"\\+"
     if not letter.isascii() and (base := unicodedata.normalize("NFD", letter))[0].isascii() and len(base) == 2:
         plain = atom(base[0], fold=fold)
-        return rf"(?:{_cases(letter, fold)}|\{{?\\+\W?\s?[\w]?\{{?\\?{plain}\}}?\}}?|&{plain}[a-z]{{2,6}};)"
+        return rf"(?:{_cases(letter, fold)}|\{{?\\+\W?\s?[\w]?\{{?\\?{plain}\}}?\}}?)"
     if letter in _SIGNS:
-        return (
-            rf"(?:{_cases(letter, fold)}|\{{?\\+{_SIGNS[letter]}(?:\{{\}}|\}}|\s)?|&{_SIGNS[letter][0]}[a-z]{{2,6}};)"
-        )
+        return rf"(?:{_cases(letter, fold)}|\{{?\\+{_SIGNS[letter]}(?:\{{\}}|\}}|\s)?)"
     return _cases(letter, fold)
 
 

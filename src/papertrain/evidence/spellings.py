@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator
@@ -114,14 +113,13 @@ def _in_words(word: str) -> Way:
 
 
 def _spellings(word: str) -> list[str]:
-    """As it stands, without its accents, with letters for them, and as JSON writes it."""
+    """As it stands, without its accents, and with letters for them."""
     plain = unicodedata.normalize("NFKD", word).encode("ascii", "ignore").decode()
     german = plain
     if any(c in word for c in "äöüßÄÖÜøåØÅ"):
         table = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "ß": "ss", "Ä": "Ae", "Ö": "Oe", "Ü": "Ue", "ø": "oe", "å": "aa", "Ø": "Oe", "Å": "Aa"})  # fmt: skip
         german = unicodedata.normalize("NFKD", word.translate(table)).encode("ascii", "ignore").decode()
-    escaped = json.dumps(word)[1:-1]
-    ways = (word, unicodedata.normalize("NFD", word), german, plain, escaped, json.dumps(word.lower())[1:-1])
+    ways = (word, unicodedata.normalize("NFD", word), german, plain)
     return [w for w in dict.fromkeys(w.strip() for w in ways) if tells(w)]
 
 
@@ -139,9 +137,8 @@ def _whole(name: str) -> Iterator[Way]:
         first, last = parts[0], parts[-1]
         yield _parted([folded(last), folded(first)], rf",?{SPACE}+")
         yield [*folded(first), MIDDLE, *folded(last)]
-        if first[0] != "\\":
-            yield [*exact(first[0]), INITIAL_GAP, *exact(last)]
-            yield [*exact(last), rf",?{SPACE}+", *exact(first[0]), r"\."]
+        yield [*exact(first[0]), INITIAL_GAP, *exact(last)]
+        yield [*exact(last), rf",?{SPACE}+", *exact(first[0]), r"\."]
 
 
 def _parted(parts: list[list[str]], gap: str) -> Way:
@@ -154,7 +151,7 @@ def _logins(name: str) -> Iterator[Way]:
         if len(parts) < 2 or spelling.islower() or not (parts[0].isascii() and parts[-1].isascii()):
             continue
         f = re.sub(r"[^a-z]", "", parts[0].lower())
-        for last in dict.fromkeys([parts[-1], *parts[-1].split("-")]) if f and "\\" not in spelling else ():
+        for last in dict.fromkeys([parts[-1], *parts[-1].split("-")]) if f else ():
             z = re.sub(r"[^a-z]", "", last.lower())
             for one, two in ((f, z), (z, f), (f[0], z), (z, f[0]), (f, z[0])) if z else ():
                 if len(one + two) > 4 and one + two not in COMMON:
@@ -177,7 +174,7 @@ def _small(name: str) -> Iterator[str]:
     """The last name in small letters, as folders, files and logins have it; where it is no common word, and long enough to be none."""
     for spelling in _spellings(name):
         bare = spelling.lower().split()
-        if len(bare) < 2 or "\\" in spelling:
+        if len(bare) < 2:
             continue
         last = bare[-1]
         for part in (last, *last.split("-"), last.replace("-", "")):

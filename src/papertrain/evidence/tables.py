@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import io
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from papertrain.core.evidence import same
@@ -26,35 +27,34 @@ class Differs(NamedTuple):
     says: str
 
 
-def contradictions(names: Iterable[str], read: Callable[[str], str], entries: Sequence[Evidence]) -> Iterator[Differs]:
-    """(file, line, what) for each number of a table that is not what the evidence of that id says. A table of which the ids
-    are gone, or that somebody wrote, is passed over: `check main.tex` reads those."""
+def is_table(name: str) -> bool:
+    return name.startswith("tables/") and name.endswith((".csv", ".tex"))
+
+
+def contradictions(tables: Iterable[tuple[str, str]], entries: Sequence[Evidence]) -> Iterator[Differs]:
+    """(file, line, what) for each number of a table (its name, its text) that is not what the evidence of that id says. A
+    table of which the ids are gone, or that somebody wrote, is passed over: `check main.tex` reads those."""
     values = {e.id: e.value for e in entries}
-    for name in sorted(n for n in names if n.startswith("tables/")):
-        if name.endswith(".csv"):
-            found: Iterator[tuple[int, str, str, str]] = _of_csv(read(name))
-        elif name.endswith(".tex"):
-            found = _of_tex(read(name))
-        else:
-            continue
-        for line, shown, id, written in found:
+    for name, text in tables:
+        for line, shown, id, written in _of_csv(text) if name.endswith(".csv") else _of_tex(text):
             value = values.get(id)
             if id not in values:
                 yield Differs(name, line, say("it names {id}, which evidence.jsonl does not hold", id=id))
             elif not isinstance(value, (int, float)) or _number(written) is None:
                 continue
-            elif not same(value, float(written)) or not _rounded(shown, float(value)):
-                told = written if _rounded(shown, float(value)) else _plain(shown)
-                yield Differs(name, line, say("it says {shown}, evidence {id} says {value}", shown=told, id=id, value=value))  # fmt: skip
+            elif not (right := _rounded(shown, float(value))) or not same(value, float(written)):
+                told = written if right else _plain(shown)
+                yield Differs(name, line, say("it says {shown}, evidence {id} says {value}", shown=told[:40], id=id, value=value))  # fmt: skip
 
 
 def _of_csv(text: str) -> Iterator[tuple[int, str, str, str]]:
-    """(line, as shown, id, as written) of every row with a value and an id."""
+    """(line, as shown, id, as written) of every row with a value and an id, as far as it can be read."""
     rows = csv.DictReader(io.StringIO(text))
-    for row in rows:
-        id, value = row.get("evidence") or "", row.get("value") or ""
-        if re.fullmatch(r"E\d+", id) and _number(value) is not None:
-            yield rows.line_num, value, id, value
+    with contextlib.suppress(csv.Error):
+        for row in rows:
+            id, value = row.get("evidence") or "", row.get("value") or ""
+            if re.fullmatch(r"E\d+", id) and _number(value) is not None:
+                yield rows.line_num, value, id, value
 
 
 def _of_tex(text: str) -> Iterator[tuple[int, str, str, str]]:

@@ -20,7 +20,7 @@ from papertrain.core.results import Evidence
 from papertrain.core.texts import say
 from papertrain.core.values import Value
 from papertrain.evidence.bundle import Archive
-from papertrain.evidence.tables import contradictions
+from papertrain.evidence.tables import contradictions, is_table
 
 
 class Fault(Value, frozen=True, kw_only=True):
@@ -82,7 +82,9 @@ def verify(archive: Archive, recompute: Recompute) -> Verdict:
         reread += found
     faults += [
         Fault(file=f"{d.file}:{d.line}", says=d.says)
-        for d in contradictions(present, lambda name: archive.read(name).decode("utf-8", "replace"), entries)
+        for d in contradictions(
+            ((n, archive.read(n).decode("utf-8", "replace")) for n in sorted(present) if is_table(n)), entries
+        )
     ]
     left = sum(1 for e in entries if e.value is not None and e.id not in old) - reread
     if old:

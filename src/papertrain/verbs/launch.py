@@ -128,7 +128,10 @@ def launch(
                               supervise=supervise, requeue=requeue, repair=repair)  # fmt: skip
         if stopped is not None:
             warnings = [w for w in warnings if w != stopped.says]
-            warnings.append("; ".join(map(translated, (stopped.says.partition(";")[0], *stopped.ask))))
+            brief = (
+                translated(stopped.says).replace("；", ";").partition(";")[0]
+            )  # that nothing was written is said already
+            warnings.append("; ".join((brief, *map(translated, stopped.ask))))
             again = stopped.command or again
         return Report(verb="launch", mode=settled, result=say("{n} to start: {first}", n=len(todo), first=", ".join(one.run.id for one in todo[:3])),
                       body=body, explanation=showing.tested(space, todo, array, environment) or why, action=again,

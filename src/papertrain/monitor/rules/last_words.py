@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
+from typing import NamedTuple
 
 from papertrain.core.files import blocks
 from papertrain.core.findings import Rule, Signal
@@ -32,7 +33,7 @@ def check(run: History) -> Iterator[Verdict]:
     for file, reader in dict.fromkeys((t.file, t.reader) for t in run.tables):
         if reader in BINARY or (found := last_words(Path(file))) is None:
             continue
-        line, word = found
+        line, word, _ = found
         rows = [c.lines[-1] for t in run.tables if t.file == file for c in t.columns.values() if len(c)]
         if line <= max(rows, default=0):
             continue
@@ -59,8 +60,16 @@ def cls(word: str) -> str:
     return "interrupted-by-user" if word in STOPPED else ""
 
 
-def last_words(file: Path) -> tuple[int, str] | None:
-    """(line, what) of the first exception that was raised behind the last traceback's start, or of the kill; None without."""
+class Words(NamedTuple):
+    """What a log ends in. line: its number, 0 in a file too large to be counted; word: the exception or the kill; text: the line."""
+
+    line: int
+    word: str
+    text: str
+
+
+def last_words(file: Path) -> Words | None:
+    """The first exception that was raised behind the last traceback's start, or the kill; None without."""
     try:
         s = file.stat()
     except OSError:
@@ -69,7 +78,7 @@ def last_words(file: Path) -> tuple[int, str] | None:
 
 
 @lru_cache(maxsize=1024)
-def _words(file: Path, inode: int, size: int, changed: int) -> tuple[int, str] | None:
+def _words(file: Path, inode: int, size: int, changed: int) -> Words | None:
     """The same of one state of the file: a run that is looked at every second has rarely written since."""
     try:
         with file.open("rb") as f:
@@ -86,7 +95,7 @@ def _words(file: Path, inode: int, size: int, changed: int) -> tuple[int, str] |
             traced = True
         elif (m := _KILLED.match(text)) or (traced and (m := _RAISED.match(text))):
             word = next(g for g in m.groups() if g)
-            return _number(file, size, len(lines) - i), word.rsplit(".", 1)[-1]
+            return Words(_number(file, size, len(lines) - i), word.rsplit(".", 1)[-1], text)
     return None
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import linecache
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -78,11 +77,9 @@ def last_said(log: Path) -> str:
     from papertrain.monitor.rules.last_words import last_words
 
     found = last_words(log)
-    text = " ".join(linecache.getline(str(log), found[0]).split()) if found is not None and found[0] else ""
-    linecache.clearcache()
-    if not text:
+    if found is None:
         return say("its output is in {log}", log=log)
-    return say("its last words: {words} ({log}:{line})", words=text[:200], log=log, line=found[0] if found else 0)
+    return say("its last words: {words} ({log}:{line})", words=" ".join(found.text.split())[:200], log=log, line=found.line)  # fmt: skip
 
 
 def scoring(space: Workspace, run: str) -> str:
