@@ -301,7 +301,7 @@ def test_what_shards_the_plan_is_asked_for_with_the_environment(tmp_path: Path, 
         (tmp_path / "work/configs/ours/script/ds_zero2.json").unlink()
         gone = here.cannot_start(work, one, here.read_environment("auto"))
         assert gone is not None and gone.command == f"papertrain generate {tmp_path / 'work'}"
-        shown = launch(work.root).warnings
+        shown = launch(work.root, dry_run=True).warnings
         assert any(w.startswith("无法按计划启动" if lang == "zh" else "cannot start") and "没有写入" not in w for w in shown), shown  # fmt: skip
         for error in (lacking, gone):
             assert ("无法按计划启动" if lang == "zh" else "as planned") in error.one_line(), error.one_line()
