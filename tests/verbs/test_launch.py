@@ -9,7 +9,6 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
@@ -17,6 +16,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 from patience import LIMIT, until
 from workspaces import make_workspace
 
+from papertrain.core.environment import Environment
 from papertrain.core.errors import PapertrainError, Refused
 from papertrain.core.gate import confirm
 from papertrain.core.workspace import Workspace
@@ -292,10 +292,10 @@ def test_what_shards_the_plan_is_asked_for_with_the_environment(tmp_path: Path, 
             assert any(
                 ("没有找到带 torch" if lang == "zh" else "no training environment") in w for w in report.warnings
             )
-        there = SimpleNamespace(python=sys.executable, version=lambda name: "2.13.0" if name == "torch" else None, path=sys.prefix)  # fmt: skip
+        there = Environment(path=sys.prefix, python=sys.executable, versions={"torch": "2.13.0"})
         monkeypatch.setattr(here, "read_environment", lambda *a, **k: there)
         work = Workspace(tmp_path / "work")
-        one = cells.prepared(work, work.grid()[0], there, target=None, launcher=None, resume=False, overwrite=False, more=(), shown=[])  # type: ignore[arg-type]  # fmt: skip
+        one = cells.prepared(work, work.grid()[0], there, target=None, launcher=None, resume=False, overwrite=False, more=(), shown=[])  # fmt: skip
         lacking = here.cannot_start(work, one, here.read_environment("auto"))
         assert lacking is not None and lacking.code == "no-sharding" and str(lacking.command).endswith("pip install deepspeed")  # fmt: skip
         (tmp_path / "work/configs/ours/script/ds_zero2.json").unlink()
